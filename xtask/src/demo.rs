@@ -96,7 +96,7 @@ fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
         .map_err(|error| Error::io(program.display(), error))?;
     if !status.success() {
         return Err(Error::Failed(format!(
-            "`hipcl pipeline {}` ended with {status}, see above; `{} doctor` tells what was found",
+            "`hipcl pipeline {}` ended with {status}, see above; run `{} doctor` to examine the machine",
             job.name,
             program.display()
         )));

@@ -181,13 +181,13 @@ const CONTENTS: &str = "contents.txt";
 /// Which mutants to try.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// So many of each file, the same on every run
+    /// At most this many mutants of each file, the same on every run
     #[arg(long, value_name = "N")]
     most: Option<usize>,
-    /// Every Nth only, from the Kth on, counted from 0
+    /// Only every Nth mutant, from the Kth (counted from 0)
     #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
-    /// Packages; all with code that orders work if none is named
+    /// Packages to mutate [default: all with code that orders work]
     #[arg(value_name = "PACKAGE", value_parser = package)]
     packages: Vec<String>,
 }
@@ -258,7 +258,7 @@ fn check_tool() -> Result<()> {
         return Ok(());
     }
     Err(Error::Missing(format!(
-        "{TOOL} is not installed: run `cargo install {TOOL} --locked`"
+        "{TOOL} is not installed; run `cargo install {TOOL} --locked`"
     )))
 }
 
@@ -272,13 +272,13 @@ fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
         .map_err(|error| Error::io("cannot start git", error))?;
     if !output.status.success() {
         return Err(Error::Missing(
-            "this is not a git working tree, so changes could not be reverted: clone it".into(),
+            "this is not a git working tree, so changes could not be reverted; clone the repository".into(),
         ));
     }
     match String::from_utf8_lossy(&output.stdout).lines().next() {
         None => Ok(()),
         Some(line) => Err(Error::Failed(format!(
-            "`{}` has uncommitted changes: commit them, or `git checkout` what an interrupted run left",
+            "`{}` has uncommitted changes; commit them, or revert what an interrupted run left with `git checkout`",
             line.get(3..).unwrap_or(line)
         ))),
     }
@@ -496,7 +496,7 @@ impl Stage {
             match status.success() {
                 true => Ok(()),
                 false => Err(Error::Failed(format!(
-                    "the tests of {} fail without any change, see above",
+                    "the tests of {} fail without a mutation, see above",
                     self.package
                 ))),
             }
@@ -609,7 +609,7 @@ impl Found {
             all => format!("{:.1} % caught", 100.0 * noticed as f64 / all as f64),
         };
         format!(
-            "{} tried, {} caught, {} out of time, {missed} survived, {} did not compile: {score}",
+            "{} tried, {} caught, {} timed out, {missed} survived, {} did not compile: {score}",
             noticed + missed,
             self.caught.len(),
             self.late.len(),
@@ -649,7 +649,7 @@ impl Known {
         let missed: Vec<String> = found.missed.iter().map(placeless).collect();
         for name in self.0.keys() {
             if noticed.contains(name) && !missed.contains(name) {
-                println!("{KNOWN}: {name} is caught now: remove it");
+                println!("{KNOWN}: {name} is caught now; remove it");
             }
         }
         let new: Vec<&String> = found
@@ -663,7 +663,7 @@ impl Known {
         match new.len() {
             0 => Ok(()),
             n => Err(Error::Failed(format!(
-                "{n} mutants survived that {KNOWN} does not list: write a test that catches them, or add them with a reason"
+                "{n} surviving mutants are not in {KNOWN}; write tests that catch them, or add them with a reason"
             ))),
         }
     }
@@ -734,7 +734,7 @@ mod tests {
         });
         assert_eq!(
             all.line(),
-            "4 tried, 2 caught, 1 out of time, 1 survived, 9 did not compile: 75.0 % caught"
+            "4 tried, 2 caught, 1 timed out, 1 survived, 9 did not compile: 75.0 % caught"
         );
         assert!(Found::default().line().ends_with("nothing to try"));
     }

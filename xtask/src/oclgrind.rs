@@ -43,10 +43,10 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         let found = checker.test(&sh, package, &[])?;
         if !found.trim().is_empty() {
             return Err(Error::Failed(format!(
-                "Oclgrind has complaints about the kernels of {package}:\n{found}"
+                "Oclgrind reported problems in the kernels of {package}:\n{found}"
             )));
         }
-        println!("Oclgrind has nothing to say about the kernels of {package}");
+        println!("Oclgrind reported no problem in the kernels of {package}");
     }
     Ok(())
 }
@@ -98,7 +98,7 @@ impl Checker {
             }
         }
         Err(Error::Missing(format!(
-            "no OpenCL headers in {}; remove the folder and run the task again",
+            "no OpenCL headers in {}; remove the folder, and run the task again",
             parent.display()
         )))
     }

@@ -35,8 +35,12 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     for (release, suite) in with_library {
         let tree = unpacked(&sh, workspace.target(), release, suite)
             .map_err(|error| Error::Missing(format!("no HIP of ROCm {}: {error}", release.name)))?;
-        let lines = test(&sh, &program, &tree)
-            .map_err(|output| Error::Failed(format!("the HIP of ROCm {} does not pass:\n{output}", release.name)))?;
+        let lines = test(&sh, &program, &tree).map_err(|output| {
+            Error::Failed(format!(
+                "the HIP library of ROCm {} does not pass:\n{output}",
+                release.name
+            ))
+        })?;
         for line in lines {
             println!("ROCm {}: {line}", release.name);
         }

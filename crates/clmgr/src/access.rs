@@ -126,7 +126,7 @@ impl fmt::Display for BufferAccess {
         write!(f, "{} for kernels, ", self.device)?;
         match self.host {
             Some(host) => write!(f, "{host} for the host"),
-            None => f.write_str("closed to the host"),
+            None => f.write_str("no access for the host"),
         }
     }
 }

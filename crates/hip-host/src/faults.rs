@@ -35,7 +35,7 @@ static ENVIRONMENT: std::sync::Once = std::sync::Once::new();
 /// A fault rule that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`, and an error's code: correct HIP_HOST_FAIL"
+    "fault rule `{rule}` is not of the form `call:n[:code]`, where `n` is at least 1 or `*` and `code` is an error code; correct HIP_HOST_FAIL"
 )]
 pub struct BadRule {
     rule: String,

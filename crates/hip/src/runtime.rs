@@ -200,7 +200,7 @@ impl Runtime {
         if told {
             format!("{} free of {}", Bytes(free), Bytes(total))
         } else {
-            "the device would not say how much memory is free".to_owned()
+            "the device did not report its free memory".to_owned()
         }
     }
 }

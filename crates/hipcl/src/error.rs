@@ -28,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
     /// A file could not be read or written.
-    #[error("can't {action} `{}`: {cause}; {remedy}", path.display())]
+    #[error("cannot {action} `{}`: {cause}; {remedy}", path.display())]
     Io {
         /// "read", "write", …
         action: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The picture could not be drawn.
-    #[error("can't draw the picture: {0}")]
+    #[error("cannot draw the plot: {0}")]
     Plot(String),
 }
 
@@ -66,7 +66,7 @@ impl Error {
             action: "write",
             path: path.into(),
             cause,
-            remedy: "name a file in an existing folder that you may write to",
+            remedy: "name a file in an existing, writable folder",
         }
     }
 

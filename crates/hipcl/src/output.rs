@@ -170,7 +170,7 @@ fn open_special(path: &Path, there: &Metadata, patience: Duration) -> io::Result
         match opened {
             Err(error) if there.file_type().is_fifo() && error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
                 if Instant::now() >= deadline {
-                    return Err(io::Error::new(ErrorKind::TimedOut, "the pipe has no reader"));
+                    return Err(io::Error::new(ErrorKind::TimedOut, "nothing reads from the pipe"));
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -438,7 +438,7 @@ mod tests {
             PathBuf::from("/"),
         ] {
             let message = OutputFile::reserve(&path).unwrap_err().to_string();
-            assert!(message.contains("can't write"), "{message}");
+            assert!(message.contains("cannot write"), "{message}");
             assert_eq!(message.lines().count(), 1);
         }
     }

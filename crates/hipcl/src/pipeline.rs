@@ -110,7 +110,7 @@ pub fn run(request: &Request) -> Result<Report> {
 
 fn both_name(path: &Path) -> Error {
     Error::Input(format!(
-        "--json and --plot both name `{}`; give each a file of its own",
+        "--json and --plot both name `{}`; use a separate file for each",
         path.display()
     ))
 }

@@ -84,7 +84,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
         for path in ["FOLDER/no/such/folder/r", "FOLDER", "/proc/r"] {
             // 10^6 iterations: a check at the end would never be reached
             let args = ["pipeline", "note", "--iterations", "1000000", option, path];
-            Run::new(&args).assert_refused(&["can't write", "folder"]);
+            Run::new(&args).assert_refused(&["cannot write", "folder"]);
         }
         assert!(started.elapsed().as_secs() < 60);
     }
@@ -184,11 +184,11 @@ fn recordings_that_cannot_be_used_are_refused() {
         println!("{name}");
         run.assert_refused(parts);
     };
-    refused("missing", &["can't read", "given.npy"], &|_| {});
+    refused("missing", &["cannot read", "given.npy"], &|_| {});
     refused("empty", &["empty", "complex64"], &|path| {
         std::fs::write(path, b"").unwrap()
     });
-    refused("text", &["no .npy file"], &|path| {
+    refused("text", &["not an .npy file"], &|path| {
         std::fs::write(path, b"element;sample\n1;2\n").unwrap()
     });
     refused("real numbers", &["complex64"], &|path| {

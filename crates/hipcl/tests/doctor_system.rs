@@ -325,7 +325,7 @@ fn an_old_kernel_lacks_options_and_an_unknown_one_is_not_accused() {
     assert_eq!(machine.check("CONFIG_HSA_AMD_P2P").state, State::Told);
     let machine = machine.card(2, "0000:83:00.0", PUBLIC);
     machine.remove("sys/module/amdgpu/version");
-    machine.bad("CONFIG_HSA_AMD_P2P", "don't reach each other's memory");
+    machine.bad("CONFIG_HSA_AMD_P2P", "cannot access each other's memory");
     machine.remove(&format!("boot/config-{RELEASE}"));
     for option in ["CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_HSA_AMD_P2P"] {
         assert_eq!(machine.check(option).state, State::Unknown);
@@ -346,7 +346,7 @@ fn a_packaged_driver_is_not_held_against_the_kernels_options() {
     machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
     machine.remove("sys/module/amdgpu/version");
     for option in ["CONFIG_HSA_AMD", "CONFIG_HSA_AMD_SVM", "CONFIG_HSA_AMD_P2P"] {
-        machine.bad(option, "use a kernel that has it");
+        machine.bad(option, "use a kernel with this option");
     }
 }
 
@@ -392,7 +392,7 @@ fn variables_that_hide_different_cards_from_the_two_apis_are_named() {
 fn xnack_that_was_asked_for_and_not_given_is_told_of() {
     let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.environment = vec![("HSA_XNACK", "1")];
-    machine.bad("XNACK", "managed memory stays");
+    machine.bad("XNACK", "managed memory does not migrate");
     machine.heard.devices = vec!["gfx90a:sramecc+:xnack+".into()];
     assert_eq!(machine.check("XNACK").state, State::Told);
     machine.heard.devices = vec!["gfx90a".into()];

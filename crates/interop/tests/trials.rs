@@ -51,7 +51,7 @@ fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
     });
     let trial = AllocationTrial::run(&selection, &Options::default(), Allocation::HipMalloc, |_| {}).expect("a trial");
     let reason = trial.opencl_gb_s.expect_err("out of reach");
-    assert!(reason.starts_with("the software device keeps"), "{reason}");
+    assert!(reason.starts_with("the software device hides"), "{reason}");
     assert!(trial.hip_gb_s.expect("a rate") > 0.0);
     assert!(trial.whereabouts.is_ok());
 }

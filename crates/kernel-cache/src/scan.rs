@@ -162,7 +162,7 @@ impl Scan {
                 lexer.skip_blanks()?;
                 match lexer.file_name() {
                     Some(file) => Ok(Some(file)),
-                    None => refused(format!("`#{name} {}` names no file", lexer.line())),
+                    None => refused(format!("`#{name} {}` does not name a file", lexer.line())),
                 }
             }
             // A line marker, with the name of a file.
@@ -189,7 +189,7 @@ impl Scan {
             return refused(format!("`{word}` may test for files"));
         }
         if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
-            return refused(format!("`{word}` differs each time"));
+            return refused(format!("`{word}` expands differently each time"));
         }
         Ok(())
     }

@@ -213,7 +213,7 @@ pub fn compiler_headers(shell: &Shell) -> Result<String> {
     cmd!(shell, "cc -print-file-name=include")
         .quiet()
         .read()
-        .map_err(|_| "no C compiler: install `gcc`".into())
+        .map_err(|_| "no C compiler; install `gcc`".into())
 }
 
 impl Bound {

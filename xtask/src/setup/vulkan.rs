@@ -81,7 +81,7 @@ fn fill(sh: &Shell, folder: &Path) -> Result<Software, String> {
     // Last: its presence says that the rest is complete.
     sh.write_file(folder.join(MANIFEST), manifest.to_string())
         .map_err(|error| error.to_string())?;
-    Software::within(folder).ok_or_else(|| "the packages hold no libvulkan.so.1".to_string())
+    Software::within(folder).ok_or_else(|| "the packages contain no libvulkan.so.1".to_string())
 }
 
 /// What names the driver to Vulkan's loader, which takes a path with a slash in it from the manifest's own folder on:

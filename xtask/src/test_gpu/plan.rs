@@ -135,7 +135,7 @@ const LACKS: &[Lack] = &[
     // ROCm's OpenCL has work-groups of 256 and in-order queues only.
     Lack {
         platforms: &[Platform::Amd],
-        reason: "and the device takes 256",
+        reason: "the device allows 256",
     },
     Lack {
         platforms: &[Platform::Amd],
@@ -144,7 +144,7 @@ const LACKS: &[Lack] = &[
     // It builds OpenCL C and code objects, and shares no memory that it did not allocate.
     Lack {
         platforms: &[Platform::Amd],
-        reason: "the device takes no intermediate language",
+        reason: "the device does not accept an intermediate language",
     },
     Lack {
         platforms: &[Platform::Amd],

@@ -101,14 +101,14 @@ fn line_problems(line: &str) -> Vec<String> {
     for (first, second) in LEFTOVERS {
         let leftover = format!("{first}{second}");
         if line.contains(&leftover) {
-            problems.push(format!("a leftover ({leftover})"));
+            problems.push(format!("leftover text ({leftover})"));
         }
     }
     if line.contains("#[error(") && line.contains(ECHO) {
-        problems.push("an error that shows its source, which its chain shows too: name the field `cause`".into());
+        problems.push("an error that displays its source, which its chain displays too; name the field `cause`".into());
     }
     if line.trim() == concat!("#[", "ignore]") {
-        problems.push("an ignored test without its reason".into());
+        problems.push("an ignored test without a reason".into());
     }
     problems
 }

@@ -47,7 +47,7 @@ pub fn violations(root: &Path, metadata: &Value) -> Result<Vec<String>> {
         }
         let line = counts.line(&package);
         if !recorded(&line) {
-            problems.push(format!("{RECORD}: the line of {package} is now: {line}"));
+            problems.push(format!("{RECORD}: the line of {package} must be: {line}"));
         }
     }
     Ok(problems)

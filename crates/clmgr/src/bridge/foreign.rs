@@ -44,7 +44,7 @@ impl Foreign {
     pub fn open(from: &Queue, to: &Queue, anywhere: bool) -> std::result::Result<Self, String> {
         let device = to.context().device();
         if from.context().device() != device || !device.shares_library(from.context().device()) {
-            return Err("the contexts are of two devices".to_owned());
+            return Err("the contexts belong to different devices".to_owned());
         }
         device.takes_foreign_buffers(anywhere, try_elsewhere)?;
         let kernels = Self::build(to.context()).map_err(|error| error.to_string())?;
@@ -160,7 +160,7 @@ fn allow(access: BufferAccess, allowed: bool, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Access {
-        what: format!("{what} it by the kernel of a bridge, which a `BufferBridge::staged` does without,"),
+        what: format!("{what} it by a bridge's kernel, which `BufferBridge::staged` does not need,"),
         access,
     })
 }
@@ -187,7 +187,7 @@ fn verdict(carried: Result<bool>) -> std::result::Result<(), String> {
     match carried {
         Ok(true) => Ok(()),
         Ok(false) => Err("a pattern did not arrive in the other context".to_owned()),
-        Err(error) => Err(format!("the other context's buffer is refused: {error}")),
+        Err(error) => Err(format!("the driver refuses the other context's buffer: {error}")),
     }
 }
 
@@ -209,7 +209,7 @@ impl Device {
             return known.clone();
         }
         if !anywhere && !self.bears_foreign_buffers() {
-            return Err("its driver is not known to refuse or to take a buffer of another context, and a fault would end the process; `BufferBridge::with_trial` tries all the same".to_owned());
+            return Err("it is not known whether its driver accepts a buffer of another context, and a fault would end the process; use `BufferBridge::with_trial` to try it".to_owned());
         }
         let carried = trial(self);
         let lasting = is_lasting(&carried);

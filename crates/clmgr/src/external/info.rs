@@ -77,7 +77,7 @@ impl ExternalBufferInfo {
             if devices.is_empty() {
                 return Err(Error::Foreign {
                     what: "the buffer",
-                    reason: "no device of its context is known to this manager",
+                    reason: "this manager knows no device of its context",
                 });
             }
             let flags = property::<cl_mem_flags>(api, raw, opencl_sys::CL_MEM_FLAGS)?;

@@ -199,7 +199,7 @@ impl Plan {
                 (Operand::Scratch, Some(memory)) => memory.arg(form),
                 (Operand::Out | Operand::Scratch, _) => out,
                 (Operand::Table(index), _) => prepared.tables[*index].arg(form),
-                (Operand::Number(_), _) => unreachable!("a number is no memory"),
+                (Operand::Number(_), _) => unreachable!("a scalar is not memory"),
             };
             let args: Vec<Arg<'_>> = stage
                 .operands

@@ -242,7 +242,7 @@ impl Kernel {
         range.check().map_err(|reason| self.refusal(reason))?;
         let parameters = &self.0.parameters;
         if args.len() != parameters.len() {
-            return Err(self.refusal(format!("{} arguments given, it takes {}", args.len(), parameters.len())));
+            return Err(self.refusal(format!("got {} arguments, it takes {}", args.len(), parameters.len())));
         }
         for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
             if let Err(reason) = parameter.accepts(arg) {
@@ -276,7 +276,7 @@ impl Kernel {
             }
             return Err(Error::Access {
                 what: format!(
-                    "the use by kernel `{}` as argument {index}, which is declared {declared},",
+                    "use as argument {index} of kernel `{}`, declared {declared},",
                     self.0.name
                 ),
                 access,

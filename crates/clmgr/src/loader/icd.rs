@@ -33,7 +33,7 @@ pub(crate) fn open(
         return Err(match exported.clGetPlatformIDs {
             None => "it exports neither clGetPlatformIDs nor clIcdGetPlatformIDsKHR".to_owned(),
             // what sent it here
-            Some(_) => "it exports clGetPlatformIDs, and neither clCreateContext nor clIcdGetPlatformIDsKHR: it is no whole OpenCL library".to_owned(),
+            Some(_) => "it exports clGetPlatformIDs, but neither clCreateContext nor clIcdGetPlatformIDsKHR, so it is not a complete OpenCL library".to_owned(),
         });
     };
     // SAFETY: `cl_khr_icd` gives this name this signature, and a data pointer has the size and the
@@ -49,7 +49,7 @@ pub(crate) fn open(
     })
     .map_err(|error| error.to_string())?;
     if platforms.is_empty() {
-        return Err("it knows no platform".to_owned());
+        return Err("it reports no platform".to_owned());
     }
     let tables: Vec<(Handle, Api)> = platforms
         .into_iter()
@@ -62,7 +62,7 @@ pub(crate) fn open(
         })
         .collect();
     if tables.is_empty() {
-        return Err("its platforms carry no dispatch table, which `cl_khr_icd` asks for".to_owned());
+        return Err("its platforms have no dispatch table, which `cl_khr_icd` requires".to_owned());
     }
     Ok(tables)
 }
@@ -158,7 +158,7 @@ mod tests {
         };
         let reason = open(&half, &|_| None, &|_| {}).expect_err("half");
         assert!(
-            reason.contains("exports clGetPlatformIDs, and neither clCreateContext"),
+            reason.contains("exports clGetPlatformIDs, but neither clCreateContext"),
             "{reason}"
         );
         let reason = open(&Api::EMPTY, &|_| None, &|_| {}).expect_err("none");

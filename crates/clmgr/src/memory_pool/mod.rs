@@ -78,7 +78,7 @@ impl MemoryPool {
             return Err(Error::NotSupported {
                 what: format!("a pool of {strategy} memory"),
                 device: context.device().name().to_owned(),
-                reason: "a pool keeps memory that OpenCL allocates".to_owned(),
+                reason: "a pool keeps only memory that OpenCL allocates".to_owned(),
             });
         }
         Ok(Self(Arc::new(Inner {

@@ -135,13 +135,13 @@ impl Program {
             reason,
         };
         if !is_spirv(module) {
-            let magic = "a SPIR-V module begins with the number 0x07230203 and has whole words";
+            let magic = "a SPIR-V module begins with 0x07230203 and consists of whole words";
             return Err(refused(magic.to_owned()));
         }
         let versions = device.ask().text(opencl_sys::CL_DEVICE_IL_VERSION).unwrap_or_default();
         if !versions.contains("SPIR-V") {
             return Err(refused(
-                "the device takes no intermediate language; build the source, or load a binary".to_owned(),
+                "the device does not accept an intermediate language; build the source, or load a binary".to_owned(),
             ));
         }
         let create = slot!(context.api(), clCreateProgramWithIL)?;

@@ -33,9 +33,9 @@ impl fmt::Display for Hazard {
             HazardKind::Unordered => {
                 "two kernels may overlap on memory that OpenCL did not allocate; put clFinish between them"
             }
-            HazardKind::Crash => "a fill or map of memory that OpenCL did not allocate crashes; use a kernel",
+            HazardKind::Crash => "filling or mapping memory that OpenCL did not allocate crashes; use a kernel",
             HazardKind::SeveralDevices => {
-                "a context of several devices keeps its memory on the host; use one per device"
+                "a context of several devices keeps its memory on the host; create one context per device"
             }
         };
         write!(f, "0x{:X}: {text}", self.at)

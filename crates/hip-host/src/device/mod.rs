@@ -99,7 +99,7 @@ pub(crate) fn architecture() -> &'static str {
             return name;
         }
         log::warn(&format!(
-            "HIP_HOST_ARCHITECTURE=`{name}` is no name such as gfx908:sramecc+:xnack-: using `host`"
+            "HIP_HOST_ARCHITECTURE=`{name}` is not a name such as gfx908:sramecc+:xnack-: using `host`"
         ));
         own()
     })

@@ -40,7 +40,7 @@ impl Object {
         let Some(left) = references.checked_sub(count) else {
             log::refused(
                 "hipUserObjectRelease",
-                format_args!("{count} of {references} references: nothing is released, as on ROCm"),
+                format_args!("release of {count} out of {references} references: nothing is released, as on ROCm"),
             );
             return false;
         };

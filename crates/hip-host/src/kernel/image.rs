@@ -30,9 +30,9 @@ unsafe impl Sync for Image {}
 pub(crate) enum LoadError {
     #[error("the code is not for the host platform")]
     OtherPlatform,
-    #[error("the code is damaged or of another version of the host platform")]
+    #[error("the code is damaged, or was made by another version of the host platform")]
     Damaged,
-    #[error("the code could not be loaded: {0}")]
+    #[error("cannot load the code: {0}")]
     System(String),
 }
 

@@ -6,8 +6,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, read};
 
 /// What a message says of it.
-pub(super) const REFUSED: &str = "error: code would run when the module is loaded, for a variable's initial value, a \
-                                  constructor or an ifunc; give variables constant values, as for a GPU\n";
+pub(super) const REFUSED: &str = "error: code would run when the module is loaded (a variable's initial value, a constructor or an ifunc); initialise variables with constants, as for a GPU\n";
 
 /// Entries of the dynamic section with functions that the loader calls.
 const CALLED: [i64; 5] = [

@@ -197,7 +197,7 @@ impl<T> DeviceBuffer<T> {
         if !matches!(self.backing(), Backing::Device) {
             return Err(Error::NotSupported {
                 what: "a peer's access to this buffer",
-                reason: "enabling access covers memory of `Device::alloc` only; copy with `copy_from_peer`",
+                reason: "peer access covers only memory of `Device::alloc`; copy with `copy_from_peer`",
             });
         }
         if stream.device() == self.device() {

@@ -56,7 +56,7 @@ fn from_cache(context: &clmgr::Context, folder: &std::path::Path) -> Result<(Vec
     })?;
     if hits.get() < SAMPLES as u64 {
         return Err(Error::input(format!(
-            "the cache in `{}` does not keep programs; check that the folder for temporary files is writable",
+            "the cache in `{}` does not store programs; check that the folder for temporary files is writable",
             folder.display()
         )));
     }

@@ -212,7 +212,7 @@ impl Second {
             return Ok(());
         }
         Err(Error::input(format!(
-            "the second process of `bench ipc` failed ({status}); see what it wrote above"
+            "the second process of `bench ipc` failed ({status}); see its output above"
         )))
     }
 }
@@ -280,6 +280,6 @@ fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
         action,
         path: "the second process of `bench ipc`".into(),
         cause,
-        remedy: "look whether the system has processes and descriptors left",
+        remedy: "check the limits on processes and file descriptors",
     }
 }

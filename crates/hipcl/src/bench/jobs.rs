@@ -38,7 +38,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         measure_job(bridge, job, run, iterations, &mut found)?;
     }
     found.notes.push(format!(
-        "{RUNS} runs of {iterations} iterations each, in turns; every run was verified"
+        "{RUNS} alternating runs of {iterations} iterations each; every run verified"
     ));
     Ok(found)
 }
@@ -113,7 +113,7 @@ fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, foun
             };
             if !outcome.verified() {
                 return Err(Error::input(format!(
-                    "`pipeline {job}` ({}) did not verify: figures of wrong results are worth nothing; run `hipcl doctor`",
+                    "`pipeline {job}` ({}) did not verify, so its figures are invalid; run `hipcl doctor`",
                     way.name
                 )));
             }
@@ -133,7 +133,7 @@ fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, foun
         if way.launch.waits == Waits::Stage {
             let of_last = way.times_ms.last().copied().unwrap_or_default();
             found.notes.push(format!(
-                "{name}: of {of_last:.3} ms in the last run, the stages' own times are {:.3} ms",
+                "{name}: the stages take {:.3} ms of the {of_last:.3} ms of the last run",
                 way.stages_ms
             ));
         }

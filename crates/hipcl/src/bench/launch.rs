@@ -19,7 +19,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         found.lines.push(
             Line::known(format!("{api}, and the wait"), "us", Better::Lower, waited_us)
                 .up_to(waited_p99_us)
-                .against(queued_us, "the same kernel among others"),
+                .against(queued_us, "the same kernel in a busy queue"),
         );
         found.lines.push(
             Line::known(format!("{api}, of 64 queued"), "us", Better::Lower, queued_us)

@@ -78,7 +78,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         );
     }
     found.notes.push(format!(
-        "{samples} samples; a limit of {:.1} GB/s; every run's data was verified",
+        "{samples} samples; limit {:.1} GB/s; the data of every run was verified",
         limit_gb_s
     ));
     Ok(found)
@@ -110,6 +110,6 @@ fn strictly(bridge: &Bridge, launch: &Launch, iterations: usize, seed: u64) -> R
 
 fn unverified(error: f64) -> Error {
     Error::input(format!(
-        "the measurement's own data came out wrong (relative error {error:.1e}): figures of wrong results are worth nothing; run `hipcl doctor`"
+        "the results of the measurement are wrong (relative error {error:.1e}), so its figures are invalid; run `hipcl doctor`"
     ))
 }

@@ -59,7 +59,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
                 |_, outcome| failure = failure.take().or(outcome.err()),
             )?;
             if let Some(failure) = failure {
-                return Err(Error::input(format!("the measurement's own pipeline: {failure}")));
+                return Err(Error::input(format!("the pipeline of the measurement failed: {failure}")));
             }
             if run == 0 {
                 continue;
@@ -78,7 +78,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         );
         found
             .notes
-            .push(format!("{slots} slots: {concurrency:.2} stages at work at once, of 4"));
+            .push(format!("{slots} slots: {concurrency:.2} of 4 stages at work at once"));
     }
     found.notes.push(format!(
         "a block is {} MiB, up and down",

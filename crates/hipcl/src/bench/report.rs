@@ -83,7 +83,7 @@ impl Report {
         let text = crate::input::text(path)?;
         serde_json::from_str(&text).map_err(|error| {
             Error::input(format!(
-                "`{}` is no file of `hipcl bench --json`: {error}; name one, or take it again with this version",
+                "`{}` is not a file of `hipcl bench --json`: {error}; name such a file, or measure again with this version",
                 path.display()
             ))
         })
@@ -116,7 +116,7 @@ impl Report {
             head(
                 "compared with",
                 &format!(
-                    "another place: {}, {}, {}, route {}",
+                    "a different setup: {}, {}, {}, route {}",
                     other.platform, other.hip_device, other.opencl_device, other.route
                 ),
             )?;
@@ -166,7 +166,7 @@ impl Report {
         }
         writeln!(
             out,
-            "\nfirst calls, in no figure above{:>13}{:>14}",
+            "\nfirst calls, not included above{:>13}{:>14}",
             "first µs", "again µs"
         )?;
         for call in &self.first_calls {

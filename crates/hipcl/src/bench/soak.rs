@@ -60,7 +60,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             .push(Line::of(name, unit, Better::Lower, samples).against(of(&first), "after the first twentieth"));
         let last = looks.last().map_or(0.0, of);
         found.notes.push(format!(
-            "{name}: {:+} {unit} from the first twentieth to the end, {:+.4} an iteration",
+            "{name}: {:+} {unit} from the first twentieth to the end, {:+.4} per iteration",
             last - of(&first),
             (last - of(&first)) / (part * LOOKS) as f64
         ));
@@ -139,7 +139,7 @@ impl Kernels {
             |_, outcome| failure = failure.take().or(outcome.err()),
         )?;
         match failure {
-            Some(failure) => Err(Error::input(format!("the measurement's own work: {failure}"))),
+            Some(failure) => Err(Error::input(format!("the work of the measurement failed: {failure}"))),
             None => Ok(pipeline.into_slots()),
         }
     }

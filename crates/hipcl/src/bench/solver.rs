@@ -62,7 +62,7 @@ fn inverses(setup: &Setup, count: usize) -> Result<Line> {
         let off = residual(&numbers[all.clone()], &inverse[all]);
         if off.is_nan() || off > TOLERANCE {
             return Err(Error::input(format!(
-                "inverse {matrix} of {count} times its matrix is off the identity by {off:.1e}; run `hipcl doctor`"
+                "inverse {matrix} of {count} times its matrix differs from the identity by {off:.1e}; run `hipcl doctor`"
             )));
         }
     }

@@ -193,7 +193,7 @@ impl Stages {
             }
         }
         match failure {
-            Some(failure) => Err(Error::input(format!("the measurement's own blocks: {failure}"))),
+            Some(failure) => Err(Error::input(format!("the blocks of the measurement failed: {failure}"))),
             None => Ok(Run { elapsed, right }),
         }
     }
@@ -235,7 +235,7 @@ impl Place {
 }
 
 fn came_out_wrong(wrong: u32, which: &str) -> String {
-    format!("{wrong} elements of {which} came out wrong; run `hipcl doctor`")
+    format!("{wrong} elements of {which} were wrong; run `hipcl doctor`")
 }
 
 #[cfg(test)]

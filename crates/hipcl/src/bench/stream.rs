@@ -50,7 +50,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     }
     found.lines.push(
         Line::of(
-            format!("{best_slots} slots, from a sender who does not wait"),
+            format!("{best_slots} slots, from a sender that does not wait"),
             "GB/s",
             Better::Higher,
             rates,

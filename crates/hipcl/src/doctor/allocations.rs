@@ -98,13 +98,13 @@ fn advice(state: &AllocationState) -> Option<String> {
     let call = &state.call;
     if let Some(death) = &state.died {
         return Some(format!(
-            "{call}: {}; keep to memory that the table has figures for, and report this one with these findings",
+            "{call}: {}; use memory for which the table has figures, and report this failure with these findings",
             death.how
         ));
     }
     let coarse = state.allocation == Allocation::SvmCoarse.name();
     (coarse && state.residency.as_deref() == Some("host-pinned")).then(|| {
-        format!("memory of {call}, lies on the host, and every access of the card crosses the link: take the route hip-pointer where hipMalloc's lies on the card")
+        format!("memory of {call}, is in host memory, so every access by the GPU crosses the link: use the route hip-pointer if memory of hipMalloc is on the GPU")
     })
 }
 

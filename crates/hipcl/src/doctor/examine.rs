@@ -72,13 +72,13 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
 /// the others.
 fn verdict(findings: &Findings) -> String {
     if findings.passed_over {
-        return "not healthy: there is a card, and it is not used".to_owned();
+        return "not healthy: the machine has a GPU, but it is not used".to_owned();
     }
     if findings.healthy {
         let well = "healthy: OpenCL and HIP can work on the same bytes";
         return match findings.crashed().as_slice() {
             [] => well.to_owned(),
-            crashed => format!("{well}, but not every way: {}", crashed.join("; ")),
+            crashed => format!("{well}, but some ways fail: {}", crashed.join("; ")),
         };
     }
     if let Some(reason) = cannot_pair(findings) {
@@ -89,17 +89,17 @@ fn verdict(findings: &Findings) -> String {
         return "not healthy: no direct route between OpenCL and HIP works".to_owned();
     }
     format!(
-        "undecided: no direct route works among those asked for ({}), and no other was tried; leave `--route` out",
+        "undecided: none of the requested direct routes works ({}), and no other was tried; run without `--route`",
         findings.asked_routes.join(", ")
     )
 }
 
 /// What to say if the software device stands in for an available card, without a request.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
-    let stands_in = findings.is_model() && !findings.platform_why.starts_with("asked for");
+    let stands_in = findings.is_model() && !findings.platform_why.starts_with("requested by");
     (stands_in && !cards.is_empty()).then(|| {
         format!(
-            "{} is not used, and all this is about the software device: {}",
+            "{} is not used, so this report describes the software device: {}",
             cards.join(", "),
             findings.platform_why
         )
@@ -144,7 +144,7 @@ fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, f
         Err(death) => {
             let how = death.describe(subject);
             findings.advice.push(format!(
-                "route {route}: {how}; take another route (`--route`), and report this one with these findings"
+                "route {route}: {how}; use another route (`--route`), and report this failure with these findings"
             ));
             let mut state = state(route, Err(how));
             state.died = Some(death);
@@ -185,7 +185,7 @@ fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, f
     }
     if let Some(death) = told.died {
         findings.advice.push(format!(
-            "route {route}: the probe answered, and then {}; a program that uses it may end the same way",
+            "route {route}: the probe answered, but then {}; a program that uses this route may end the same way",
             death.how
         ));
         state.died = Some(death);
@@ -288,7 +288,7 @@ mod tests {
         assert!(verdict(&findings).starts_with("not healthy: no direct route"));
         assert!(!findings.is_met(), "a copy is no direct route");
         findings.passed_over = true;
-        assert!(verdict(&findings).contains("it is not used"));
+        assert!(verdict(&findings).contains("is not used"));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(
             verdict(&findings),
             format!(
-                "{well}, but not every way: route hip-pointer died by SIGSEGV; HIP's memory as a cl_mem died by SIGABRT"
+                "{well}, but some ways fail: route hip-pointer died by SIGSEGV; HIP memory as a cl_mem died by SIGABRT"
             )
         );
     }
@@ -328,7 +328,7 @@ mod tests {
         let card = ["the card at 0000:03:00.0".to_owned()];
         let mut findings = Findings {
             platform: "host".into(),
-            platform_why: "amd passed over: no libamdhip64".into(),
+            platform_why: "amd skipped: no libamdhip64".into(),
             ..Findings::default()
         };
         let advice = passed_over(&findings, &card).expect("it is said");
@@ -337,7 +337,7 @@ mod tests {
             "{advice}"
         );
         assert_eq!(passed_over(&findings, &[]), None);
-        findings.platform_why = "asked for by HIPCL_PLATFORM".into();
+        findings.platform_why = "requested by HIPCL_PLATFORM".into();
         assert_eq!(passed_over(&findings, &card), None);
         findings.platform_why = "amd has a device".into();
         findings.platform = "amd".into();

@@ -116,7 +116,7 @@ impl Findings {
             .map(|it| (format!("hand-off {}", it.grade), &it.died));
         let allocations = self.allocations.iter().map(|it| (it.call.clone(), &it.died));
         let others = [
-            self.host_ptr.as_ref().map(|it| ("HIP's memory as a cl_mem", &it.died)),
+            self.host_ptr.as_ref().map(|it| ("HIP memory as a cl_mem", &it.died)),
             self.one_stream.as_ref().map(|it| ("one stream", &it.died)),
         ];
         let others = others.into_iter().flatten().map(|(name, died)| (name.to_owned(), died));

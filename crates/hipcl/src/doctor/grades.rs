@@ -68,17 +68,17 @@ fn advice(state: &GradeState) -> Option<String> {
     let grade = &state.grade;
     match (&state.died, state.works) {
         (Some(death), false) => Some(format!(
-            "hand-off {grade}: {}; take another one (`Options::grade`), and report this one with these findings",
+            "hand-off {grade}: {}; use another grade (`Options::grade`), and report this failure with these findings",
             death.how
         )),
         (Some(death), true) => Some(format!(
-            "hand-off {grade}: the probe answered, and then {}; a program that uses it may end the same way",
+            "hand-off {grade}: the probe answered, but then {}; a program that uses this grade may end the same way",
             death.how
         )),
         // the one that every pair of drivers has; the others are offers
         (None, false) if *grade == Grade::Host.to_string() => Some(format!(
             "hand-off {grade} does not work: {}",
-            state.reason.as_deref().unwrap_or("no reason was told")
+            state.reason.as_deref().unwrap_or("unknown reason")
         )),
         (None, _) => None,
     }

@@ -11,7 +11,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     }
     if let Some(death) = &state.died {
         findings.advice.push(format!(
-            "one stream: {}; keep OpenCL's kernels on OpenCL queues (`--kernels queue`), and report this with these findings",
+            "one stream: {}; launch OpenCL kernels on OpenCL queues (`--kernels queue`), and report this failure with these findings",
             death.how
         ));
     }

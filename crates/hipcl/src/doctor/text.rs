@@ -40,7 +40,7 @@ impl Findings {
         if let Some(emulator) = &self.emulator {
             writeln!(
                 out,
-                "the GPU is emulated by {emulator}: results are those of the libraries below, times mean nothing"
+                "{emulator} emulates the GPU: results come from the libraries below, times are meaningless"
             )?;
         }
         Ok(())

@@ -170,7 +170,7 @@ impl Bridge {
             return Err(Error::Unsupported {
                 route: Route::ExternalFd,
                 reason: format!(
-                    "OpenCL imports memory from its first byte on, not from byte {offset}; adopt all of it and take a part"
+                    "OpenCL imports memory only from its first byte, not from byte {offset}; adopt all of it, and take a part"
                 ),
             });
         };
@@ -181,6 +181,6 @@ impl Bridge {
 fn not_for(route: Route, what: &str) -> Error {
     Error::Unsupported {
         route,
-        reason: format!("it does not carry {what}"),
+        reason: format!("it does not support {what}"),
     }
 }

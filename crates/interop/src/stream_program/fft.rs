@@ -127,10 +127,10 @@ impl StreamFft {
         let (len, address) = (numbers.len(), numbers.as_ptr().addr());
         let needed = self.0.plan.len() * self.0.plan.batch();
         let reason = if len < needed {
-            format!("{len} complex numbers given, it transforms {needed}")
+            format!("got {len} complex numbers, it transforms {needed}")
         } else if !address.is_multiple_of(size_of::<C32>()) {
             format!(
-                "the numbers begin at {address:#x}, and its kernels need a multiple of {}",
+                "the numbers begin at {address:#x}, but its kernels need a multiple of {}",
                 size_of::<C32>()
             )
         } else {

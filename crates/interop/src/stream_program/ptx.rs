@@ -42,7 +42,7 @@ pub(super) fn image(binary: &[u8], options: &str) -> Result<Image, Refused> {
     }
     // The driver gives a C string.
     if end.is_none() {
-        return Err("its PTX is cut off".to_owned());
+        return Err("its PTX is truncated".to_owned());
     }
     let mut change = Change::of(text)?;
     change.registers = registers(options);
@@ -116,7 +116,7 @@ impl<'t> Change<'t> {
                 };
                 let Some(kernel) = kernel else {
                     return Err(format!(
-                        "a function of its PTX that is no kernel reads %envreg{register}"
+                        "a function in its PTX that is not a kernel reads %envreg{register}"
                     ));
                 };
                 let read = reads.entry(kernel).or_default();
@@ -154,7 +154,7 @@ impl<'t> Change<'t> {
                 continue;
             };
             if symbols(value).any(|symbol| self.constants.contains(symbol)) {
-                return Err("its PTX keeps the address of a `constant` in another one".to_owned());
+                return Err("its PTX stores the address of a `constant` in another `constant`".to_owned());
             }
         }
         Ok(())
@@ -172,7 +172,7 @@ impl<'t> Change<'t> {
         self.depth = self
             .depth
             .checked_sub(code.matches('}').count())
-            .ok_or("the braces of its PTX do not match")?;
+            .ok_or("its PTX has unmatched braces")?;
         if matches!(self.place, Place::Function) && self.depth == 0 && code.trim_end().ends_with(';') {
             // It was a declaration.
             self.declared.insert(self.function);
@@ -382,7 +382,7 @@ impl<'t> Change<'t> {
 
     fn finish(self) -> Result<Image, Refused> {
         if !matches!(self.place, Place::Outside) || self.depth != 0 {
-            return Err("its PTX is cut off".to_owned());
+            return Err("its PTX is truncated".to_owned());
         }
         if let Some(name) = self.declared.iter().find(|name| !PROVIDED.contains(*name)) {
             return Err(format!("it calls `{name}`, which CUDA does not provide"));
@@ -413,7 +413,7 @@ impl<'t> Change<'t> {
 }
 
 fn unknown(line: &str) -> Refused {
-    format!("its PTX has a line that is not understood, `{}`", line.trim())
+    format!("its PTX has an unknown line, `{}`", line.trim())
 }
 
 fn without_comment(line: &str) -> &str {

@@ -104,7 +104,7 @@ impl fmt::Display for Failover {
             during,
             reason,
         } = self;
-        write!(f, "{during}: {from} failed ({reason}), {to} was taken")?;
+        write!(f, "{during}: {from} failed ({reason}); {to} was used instead")?;
         if to.is_copy() {
             f.write_str(", which copies")?;
         }

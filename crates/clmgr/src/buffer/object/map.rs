@@ -96,7 +96,10 @@ impl<T> Object<T> {
             return Err(Error::NotSupported {
                 what: "mapping a buffer".to_owned(),
                 device: self.context().device().name().to_owned(),
-                reason: format!("the map is at {:p}, which does not suit its elements", pointer.0),
+                reason: format!(
+                    "the mapping at {:p} is not aligned for the element type; read or write the buffer instead",
+                    pointer.0
+                ),
             });
         }
         self.maps().add(mapped);

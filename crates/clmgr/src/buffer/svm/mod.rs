@@ -106,7 +106,7 @@ impl<T: Pod> SvmBuffer<T> {
         }
         Err(Error::NotSupported {
             what: format!(
-                "shared virtual memory for elements that are aligned to {} bytes",
+                "shared virtual memory for elements aligned to {} bytes",
                 align_of::<T>()
             ),
             device: self.context().device().name().to_owned(),
@@ -192,7 +192,7 @@ impl<T: Pod> SvmBuffer<T> {
             return Err(Error::NotSupported {
                 what: "a buffer object over system-grained shared virtual memory".to_owned(),
                 device: allocation.context.device().name().to_owned(),
-                reason: "OpenCL promises one storage for memory of `clSVMAlloc` alone; pass the pointer, or use coarse or fine memory".to_owned(),
+                reason: "OpenCL guarantees shared storage only for memory of `clSVMAlloc`; pass the pointer, or use coarse-grained or fine-grained memory".to_owned(),
             });
         }
         // The view knows nothing of the allocation's maps. None for writing can begin while it is

@@ -64,7 +64,7 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     let Ok(allocation) = registry::any_range(address, bytes) else {
         log::refused(
             call,
-            format_args!("{bytes} bytes at {address:#x} are out of bounds, or freed"),
+            format_args!("{bytes} bytes at {address:#x} are out of bounds or freed"),
         );
         return Err(hipError_t::hipErrorInvalidValue);
     };
@@ -72,9 +72,9 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     let reason = match (kind, stated) {
         // Foreign memory counts as CPU-addressable, so ROCm copies with the CPU: a crash where the card's memory is
         // not visible to it, very slow where it is (rocclr/device/rocm/rocblit.cpp, HostBlitManager's branches).
-        (Some(registry::Kind::ForeignVram), _) => "belongs to OpenCL's device memory; import it, or copy with a kernel",
-        (Some(kind), Stated::Host) if kind.is_device() => "is device memory where host memory is stated",
-        (None, Stated::Device) => "is ordinary host memory where device memory is stated",
+        (Some(registry::Kind::ForeignVram), _) => "is OpenCL device memory; import it, or copy with a kernel",
+        (Some(kind), Stated::Host) if kind.is_device() => "is device memory where the copy kind states host memory",
+        (None, Stated::Device) => "is ordinary host memory where the copy kind states device memory",
         _ => {
             return Ok(Side { address, allocation });
         }
@@ -139,7 +139,7 @@ impl Transfer {
         }
         let to = side(call, self.to, shape.extent(shape.to)?, to_stated)?;
         if to.allocation.as_ref().is_some_and(|to| !to.is_writable()) {
-            log::refused(call, format_args!("{:#x} was mapped for reading", self.to));
+            log::refused(call, format_args!("{:#x} is mapped for reading only", self.to));
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let from = side(call, self.from, shape.extent(shape.from)?, from_stated)?;

@@ -71,7 +71,7 @@ impl Findings {
         let text = crate::input::text(path)?;
         let other = |why: String| {
             Error::input(format!(
-                "`{}` is no file of `hipcl doctor --json` in form {SCHEMA}: {why}; take it again with this version",
+                "`{}` is not a file of `hipcl doctor --json` with schema {SCHEMA}: {why}; run the doctor again with this version",
                 path.display()
             ))
         };
@@ -80,7 +80,7 @@ impl Findings {
             Some(schema) if schema == u64::from(SCHEMA) => {
                 serde_json::from_value(value).map_err(|error| other(error.to_string()))
             }
-            Some(schema) => Err(other(format!("it is in form {schema}"))),
+            Some(schema) => Err(other(format!("its schema is {schema}"))),
             None => Err(other("it has no `schema`".to_owned())),
         }
     }

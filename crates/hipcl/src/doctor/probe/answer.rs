@@ -136,6 +136,6 @@ fn failed(cause: std::io::Error) -> Error {
         action: "write",
         path: "standard output".into(),
         cause,
-        remedy: "this command is for `hipcl doctor`, which reads it",
+        remedy: "`hipcl doctor` runs this command and reads its output; use `hipcl doctor`",
     }
 }

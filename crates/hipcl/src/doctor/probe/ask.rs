@@ -106,7 +106,7 @@ fn read<T: DeserializeOwned>(ended: Ended) -> Result<std::result::Result<Told<T>
                 None => "ended without an answer".to_owned(),
                 Some(line) => {
                     let line = shorten(line, 60);
-                    format!("answered `{line}`, which is no answer ({error})")
+                    format!("printed `{line}`, which is not an answer ({error})")
                 }
             };
             death(how, &ended.stderr)
@@ -159,7 +159,7 @@ mod tests {
     fn anything_but_one_json_line_is_a_death_that_shows_what_came() {
         let garbage = answered(0, "\u{1b}[31mhello\n", "").unwrap();
         assert!(
-            garbage.how.starts_with("answered ` [31mhello`, which is no answer"),
+            garbage.how.starts_with("printed ` [31mhello`, which is not an answer"),
             "{}",
             garbage.how
         );

@@ -39,7 +39,7 @@ impl std::fmt::Display for End {
             Self::TimedOut(limit) => write!(f, "hung, and was killed after {} s", limit.as_secs()),
             Self::Stuck(limit) => write!(
                 f,
-                "hung for {} s and could not be killed: it waits inside the kernel's driver",
+                "hung for {} s and could not be killed: it is blocked in a kernel driver",
                 limit.as_secs()
             ),
         }

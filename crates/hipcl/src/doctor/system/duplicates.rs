@@ -28,7 +28,7 @@ fn check(library: &str, loaded: &[&str], installed: &[String]) -> Check {
             library,
             format!("loaded {} times: {}", loaded.len(), loaded.join(", ")),
             format!(
-                "two files of {library} are in one process, and don't know each other's memory: remove one from the search path (LD_LIBRARY_PATH, ROCM_PATH, a Python package)"
+                "two files of {library} are loaded in one process and do not know each other's memory: remove one from the search path (LD_LIBRARY_PATH, ROCM_PATH, a Python package)"
             ),
         );
     }

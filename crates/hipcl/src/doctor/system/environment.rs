@@ -53,7 +53,7 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
     let mut all = environment.set(&BOTH);
     all.extend(hip.iter().chain(&opencl).cloned());
     if all.is_empty() {
-        return vec![Check::told(NAME, "no variable hides any")];
+        return vec![Check::told(NAME, "no variable hides a device")];
     }
     let found = all.join(", ");
     let apart = heard
@@ -68,7 +68,7 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
         Check::bad(
             NAME,
             found,
-            "HIP and OpenCL see different cards: HIP_VISIBLE_DEVICES is HIP's alone, GPU_DEVICE_ORDINAL is OpenCL's; use ROCR_VISIBLE_DEVICES, which both obey",
+            "HIP and OpenCL see different GPUs: HIP_VISIBLE_DEVICES affects only HIP, and GPU_DEVICE_ORDINAL only OpenCL; use ROCR_VISIBLE_DEVICES, which affects both",
         )
     } else {
         Check::told(NAME, found)
@@ -91,7 +91,7 @@ pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Ch
         found.push(format!("amdgpu.noretry={value}"));
     }
     found.push(match modes.as_slice() {
-        [] => "no device tells its mode".to_owned(),
+        [] => "no device reports its mode".to_owned(),
         modes => format!("devices report {}", modes.join(" and ")),
     });
     let found = found.join(", ");
@@ -99,7 +99,7 @@ pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Ch
         return Check::bad(
             NAME,
             found,
-            "HSA_XNACK=1 had no effect: the card or the driver (amdgpu.noretry=0) does not support it, and managed memory stays where it is",
+            "HSA_XNACK=1 has no effect: the GPU or the driver (amdgpu.noretry=0) does not support it, so managed memory does not migrate",
         );
     }
     if modes.is_empty() {

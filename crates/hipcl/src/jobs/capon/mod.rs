@@ -159,7 +159,7 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
         ok
     });
     if max_rel_error.is_nan() || max_rel_error > tolerance {
-        notes.push("the covariance matrix asks for more than single precision has; use --loading 1e-4 or more".into());
+        notes.push("the covariance matrix needs more than single precision; use --loading 1e-4 or more".into());
     }
 
     Ok(Outcome {
@@ -233,7 +233,7 @@ impl Recording {
         let segments = per_element / options.channels;
         if segments == 0 {
             return Err(Error::input(format!(
-                "`{}` has {per_element} samples for each of its {elements} elements, fewer than the {} of one segment; record longer or lower --channels",
+                "`{}` has {per_element} samples for each of its {elements} elements, fewer than the {} of one segment; make a longer recording, or lower --channels",
                 path.display(),
                 options.channels
             )));
@@ -253,7 +253,7 @@ impl Recording {
                 .copied()
                 .collect();
             notes.push(format!(
-                "the last {unused} samples of each element fill no segment of {} and are not used",
+                "the last {unused} samples of each element do not fill a segment of {} and are not used",
                 shape.channels
             ));
         }
@@ -339,7 +339,7 @@ fn check_size(shape: Shape, most: u64) -> Result<()> {
     match samples {
         Some(samples) if samples as u64 <= most => Ok(()),
         _ => Err(Error::input(format!(
-            "{} elements x {} segments x {} channels are more than the {most} samples that the device can hold in one buffer; lower one of them",
+            "{} elements x {} segments x {} channels exceed the {most} samples that fit in one buffer of the device; lower one of them",
             shape.elements, shape.segments, shape.channels
         ))),
     }
@@ -407,7 +407,7 @@ pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64)
     for (top, _) in tops.iter().zip(&taken).filter(|(_, taken)| !**taken) {
         let Emitter { angle_deg, power_db } = emitter(top.0, top.1);
         complaints.push(format!(
-            "there is no emitter at {angle_deg:.3} deg, where {power_db:.2} dB were found"
+            "{power_db:.2} dB were found at {angle_deg:.3} deg, where there is no emitter"
         ));
     }
     complaints

@@ -77,7 +77,7 @@ impl Period {
             return Ok(());
         }
         Err(Error::input(format!(
-            "the samples repeat every {}, and C/A codes every 1 ms, which is {} samples at the given rate: if this is GPS L1, give --rate {}",
+            "the samples repeat every {}, but C/A codes repeat every 1 ms, which is {} samples at the given rate; if this is GPS L1, use --rate {}",
             self.samples,
             geometry.block(),
             self.samples * 1000

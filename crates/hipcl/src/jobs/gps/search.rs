@@ -153,7 +153,7 @@ impl Search {
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
             return Err(Error::input(format!(
-                "the correlations take {bytes} bytes, the OpenCL device's largest buffer has {most}: give fewer --blocks, a larger --doppler-step or a smaller --doppler-max"
+                "the correlations need {bytes} bytes, but the largest buffer of the OpenCL device has {most}; use fewer --blocks, a larger --doppler-step or a smaller --doppler-max"
             )));
         }
         let meter = bridge.meter();
@@ -202,7 +202,7 @@ impl Search {
         let power = samples.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / samples.len() as f64;
         if samples.len() != self.geometry.samples() || !(power > 0.0 && power.is_finite()) {
             return Err(Error::input(format!(
-                "a search takes {} samples with a finite power above 0, not {} of power {power}",
+                "a search needs {} samples with a finite power above 0, not {} of power {power}",
                 self.geometry.samples(),
                 samples.len()
             )));

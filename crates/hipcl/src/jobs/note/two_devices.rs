@@ -104,7 +104,7 @@ fn check(code: i32, call: &str) -> Result<()> {
     match code {
         0 => Ok(()),
         code => Err(Error::input(format!(
-            "{call} answered {code} in a context of two devices; run `hipcl doctor` to see what works here"
+            "{call} returned {code} in a context of two devices; run `hipcl doctor` to see what works here"
         ))),
     }
 }
@@ -134,11 +134,11 @@ impl Second {
             }));
         }
         if own.kind() != DeviceKind::Cpu {
-            return Ok(Err("there is no second device of the OpenCL platform".into()));
+            return Ok(Err("the OpenCL platform has no second device".into()));
         }
         let units = std::thread::available_parallelism().map_or(1, usize::from) as isize;
         if units < 2 {
-            return Ok(Err("one processor can't be divided into two devices".into()));
+            return Ok(Err("a single processor cannot be divided into two devices".into()));
         }
         let split = function!(api, clCreateSubDevices);
         let properties = [PARTITION_BY_COUNTS, units / 2, units - units / 2, BY_COUNTS_LIST_END, 0];
@@ -152,7 +152,7 @@ impl Second {
                 what: format!("two parts of {}", own.name().trim()),
             }),
             code => Err(format!(
-                "there is no second device, and clCreateSubDevices answered {code}"
+                "there is no second device, and clCreateSubDevices returned {code}"
             )),
         })
     }
@@ -213,7 +213,7 @@ impl Cl {
         cl.svm = unsafe { alloc(cl.context, READ_WRITE, count * size_of::<C32>(), 0) };
         if cl.svm.is_null() {
             return Err(Error::input(
-                "clSVMAlloc gave nothing in a context of two devices; there may be too little memory",
+                "clSVMAlloc returned no memory in a context of two devices; free memory, and try again",
             ));
         }
         Ok(cl)

@@ -73,7 +73,7 @@ fn one(
     let mut trial = GradeTrial {
         grade,
         route,
-        outcome: Err("it was not looked at".to_owned()),
+        outcome: Err("it was not probed".to_owned()),
         cost: None,
     };
     match libraries.finish(ready, vec![report], &named, &[grade]) {
