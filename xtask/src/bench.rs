@@ -11,7 +11,7 @@ use crate::workspace::{Workspace, cargo};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Crates to measure [default: all with benches]
+    /// Crates to measure (default: all with benches)
     #[arg(value_name = "CRATE")]
     packages: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask consumers`: each published crate in a third-party program.
 //!
-//! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only
+//! The programs lie in `ci/consumers`, outside the workspace, with one dependency each. A crate that compiles only
 //! because another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.
 
 mod linked;
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_crate_that_comes_in_or_goes_is_named() {
         let crates = ["a", "c"].map(str::to_owned).into();
-        assert_eq!(compare("x", &crates, "a\nb\n"), ["x: c came in", "x: b is gone"]);
+        assert_eq!(compare("x", &crates, "a\nb\n"), ["x: c was added", "x: b was removed"]);
         assert!(compare("x", &crates, "a\nc\n").is_empty());
         assert!(compare("x", &crates, &text(&crates)).is_empty());
     }

@@ -50,8 +50,8 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("build hipcl", || {
         let sh = workspace.shell()?;
         let cargo = cargo();
-        // With the tests' features, so that they build nothing again. Cargo counts those of `[dev-dependencies]` only
-        // if a target that may use them is selected: any example will do.
+        // With the tests' features, so they build nothing again. Cargo counts those of `[dev-dependencies]` only if a
+        // target that may use them is selected: any example will do.
         let (crates, example) = (test::CRATES, "devices");
         cmd!(sh, "{cargo} build {crates...} --bin hipcl --example {example}")
             .run()

@@ -84,7 +84,7 @@ enum Task {
     Docs,
     /// Run everything that a change must pass, the tests last
     Ci,
-    /// Try an OpenCL library. `setup` runs itself, so that a crash of the driver ends only the child process.
+    /// Try an OpenCL library. `setup` runs itself, so a crash of the driver ends only the child process.
     #[command(name = setup::probe::CHILD_TASK, hide = true)]
     Probe {
         /// The library

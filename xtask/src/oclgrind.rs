@@ -1,9 +1,9 @@
 //! `cargo xtask oclgrind`: every OpenCL kernel on a device that checks each access to memory.
 //!
-//! Oclgrind interprets kernels and reports accesses outside of a buffer and data races with their
-//! source lines. Its exit status does not show them, so its log must: it must hold a planted error
-//! and nothing else. Its check for uninitialized values is left out: Oclgrind 21.10 reports values
-//! that went through `fma` of a vector, and gives up at LLVM's `freeze`.
+//! Oclgrind interprets kernels and reports accesses outside a buffer and data races with their source lines. Its exit
+//! status does not show them, so its log must: it must hold a planted error and nothing else. Its check for
+//! uninitialized values is left out: Oclgrind 21.10 reports values that went through `fma` of a vector, and gives up at
+//! LLVM's `freeze`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl Checker {
             _ => {}
         }
         let cargo = cargo();
-        // Built before, so that the compiler does not meet Oclgrind's libraries.
+        // Built before, so the compiler does not meet Oclgrind's libraries.
         cmd!(sh, "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run")
             .quiet()
             .run()?;
@@ -107,7 +107,7 @@ impl Checker {
 /// The folder with Oclgrind and what it needs, from the distribution's packages.
 fn unpacked(sh: &Shell, folder: &Path) -> std::result::Result<PathBuf, String> {
     let tree = folder.join("tree");
-    // Written last, so that an interrupted run begins anew.
+    // Written last, so an interrupted run begins anew.
     let record = folder.join("complete");
     if record.exists() {
         return Ok(tree);

@@ -22,7 +22,7 @@ struct Summary {
     skipped: u64,
 }
 
-/// Every test but this program's own, with what is off by default and tested all the same.
+/// Every test but this program's own, with what is off by default and tested anyway.
 pub const CRATES: [&str; 5] = ["--workspace", "--exclude", "xtask", "--features", "interop/vulkan"];
 
 /// This program's own tests, apart: together with the others it would be built with more features than it was started

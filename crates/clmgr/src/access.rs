@@ -42,7 +42,7 @@ impl fmt::Display for Access {
 
 /// What kernels and the host may do with a buffer object, by its `cl_mem_flags`.
 ///
-/// The default lets both do everything.
+/// The default permits everything to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferAccess {
     /// What kernels may do: `CL_MEM_READ_ONLY`, `CL_MEM_WRITE_ONLY` or `CL_MEM_READ_WRITE`.

@@ -33,17 +33,17 @@ struct Inner {
     ended: AtomicU64,
     /// The errors of the holders without a lease.
     deferred: Arc<Deferred>,
-    held: Mutex<Held>,
+    held: Mutex<PendingBarriers>,
 }
 
 /// The events of barriers that wait for user events, until they have ended.
-struct Held {
+struct PendingBarriers {
     events: Vec<Handle>,
     /// When to let those go that have ended: a queue may never be finished.
     sweep: Sweep,
 }
 
-impl Default for Held {
+impl Default for PendingBarriers {
     fn default() -> Self {
         Self {
             events: Vec::new(),
@@ -67,7 +67,7 @@ impl Context {
         Queue::create(self, false)
     }
 
-    /// A new in-order queue whose events carry times, see [`Event::profile`](crate::Event::profile).
+    /// A new in-order queue whose events record times, see [`Event::profile`](crate::Event::profile).
     ///
     /// # Errors
     ///
@@ -297,7 +297,7 @@ impl Inner {
         self.release(ended);
     }
 
-    /// Whether the event's command has ended, well or not; not if the driver can't tell.
+    /// Whether the event's command has ended, well or not; not if the driver cannot tell.
     fn is_over(&self, event: Handle) -> bool {
         let Some(get) = self.context.api().clGetEventInfo else {
             return false;

@@ -160,7 +160,7 @@ const LAUNCH: &str = "hipModuleLaunchKernel";
 /// Queues an OpenCL kernel on `stream` as `hipModuleLaunchKernel` queues a HIP kernel: in stream order, and recorded if
 /// the stream is capturing. `pointers` are its pointer arguments.
 ///
-/// Returns `hipErrorInvalidValue` for a pointer outside of the memory that the device knows.
+/// Returns `hipErrorInvalidValue` for a pointer outside the memory that the device knows.
 ///
 /// # Safety
 /// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream reaches it.

@@ -142,7 +142,7 @@ pub enum Error {
         alignment: usize,
     },
 
-    /// A rectangle does not lie in source or destination, or its rows overlap.
+    /// A rectangle exceeds the source or the destination, or its rows overlap.
     #[error(
         "{call}: {rect:?} exceeds the source of {source_len} or the destination of {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"
     )]
@@ -157,7 +157,7 @@ pub enum Error {
         destination_len: usize,
     },
 
-    /// A range does not lie in the slice.
+    /// A range exceeds the slice.
     #[error("range {start}..{end} is outside a slice of {len} elements")]
     OutOfRange {
         /// First element.

@@ -53,7 +53,7 @@ impl LaunchConfig {
     }
 }
 
-/// A device's launch limits. 0 stands for a limit it does not report; HIP itself still checks then.
+/// A device's launch limits. 0 means that the device does not report the limit; HIP itself still checks it.
 pub(crate) struct Limits {
     block: [u32; 3],
     grid: [u32; 3],
@@ -188,10 +188,7 @@ mod tests {
     fn linear_refuses_what_has_no_grid() {
         for (items, block) in [(0, 64), (1, 0), (1 << 32, 64), (usize::MAX, 1), ((1 << 32) - 1, 2)] {
             let error = LaunchConfig::linear(items, block).unwrap_err().to_string();
-            assert!(
-                error.starts_with("cannot launch `LaunchConfig::linear`: "),
-                "{error}"
-            );
+            assert!(error.starts_with("cannot launch `LaunchConfig::linear`: "), "{error}");
         }
         assert!(LaunchConfig::linear((1 << 32) - 1, 1).is_ok());
     }

@@ -95,7 +95,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias("hipRuntimeGetVersion", "hipDriverGetVersion"))]
     pub fn versions(&self) -> Result<Versions> {
         let (mut runtime, mut driver) = (0, 0);

@@ -79,13 +79,13 @@ enum Pipeline {
 /// Options of every job.
 #[derive(Args, Debug)]
 struct Run {
-    /// Route to share memory [default: the best direct route].
+    /// Route to share memory (default: the best direct route).
     #[arg(long, conflicts_with = "staging", value_parser = route())]
     route: Option<Route>,
     /// Copy instead of sharing, for comparison (same as --route staging).
     #[arg(long)]
     staging: bool,
-    /// Number of timed iterations [default: depends on the job].
+    /// Number of timed iterations (default: depends on the job).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     iterations: Option<u32>,
     /// Write the report to this file.

@@ -9,7 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The user's input can't be used: what is wrong, and what to do.
+    /// The user's input cannot be used: what is wrong, and what to do.
     #[error("{0}")]
     Input(String),
     /// No platform, or not the requested one.
@@ -50,7 +50,7 @@ impl Error {
         Self::Input(message.into())
     }
 
-    /// A file that can't be read.
+    /// A file that cannot be read.
     pub fn read(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "read",
@@ -60,7 +60,7 @@ impl Error {
         }
     }
 
-    /// A file that can't be written.
+    /// A file that cannot be written.
     pub fn write(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "write",

@@ -81,7 +81,7 @@ impl Report {
     /// Assembles the report of a run.
     ///
     /// # Errors
-    /// The devices' names can't be queried.
+    /// The devices' names cannot be queried.
     pub fn new(
         job: &str,
         platform: &str,

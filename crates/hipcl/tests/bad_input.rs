@@ -93,7 +93,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
 #[test]
 fn one_file_for_report_and_picture_is_refused() {
     Run::new(&["pipeline", "note", "--json", "FOLDER/r", "--plot", "FOLDER/r"])
-        .assert_refused(&["--json and --plot", "of its own"]);
+        .assert_refused(&["--json and --plot", "separate file"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn capon_options_that_make_no_sense_are_refused() {
         (&["--elements", "0"], &["--elements", "1 or more"]),
         (
             &["--elements", "100000000000", "--segments", "100000000000"],
-            &["more than", "lower"],
+            &["exceed the", "lower"],
         ),
     ] {
         // the later value of an option given twice must not be an error of its own
@@ -223,7 +223,7 @@ fn a_graph_of_kernels_on_a_queue_is_refused() {
     }
     for job in ["gps", "capon", "note"] {
         let args = ["pipeline", job, "--graph", "--kernels", "queue"];
-        Run::new(&with_outputs(&args)).assert_refused(&["--graph", "--kernels queue", "leave one"]);
+        Run::new(&with_outputs(&args)).assert_refused(&["--graph", "--kernels queue", "remove one"]);
     }
 }
 

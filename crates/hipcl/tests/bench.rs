@@ -32,7 +32,7 @@ fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serd
     Some(report)
 }
 
-/// A test for each bench, so that they run side by side.
+/// A test for each bench, so they run side by side.
 mod every_figure_has_a_spread_and_is_held_against_something {
     macro_rules! benches {
         ($($what:ident)*) => {$(
@@ -263,7 +263,7 @@ fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
     });
     assert_eq!(run.status(), Some(2), "{}", run.stdout());
     assert!(
-        run.stderr().contains("no file of `hipcl bench --json`"),
+        run.stderr().contains("not a file of `hipcl bench --json`"),
         "{}",
         run.stderr()
     );

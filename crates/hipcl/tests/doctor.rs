@@ -183,7 +183,7 @@ fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
     Run::with(&["doctor", "--compare", "FOLDER/given.json"], |run| {
         std::fs::write(run.folder.join("given.json"), "{}").expect("a file");
     })
-    .assert_refused(&["given.json", "no file of `hipcl doctor --json`"]);
+    .assert_refused(&["given.json", "not a file of `hipcl doctor --json`"]);
 }
 
 #[test]

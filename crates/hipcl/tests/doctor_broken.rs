@@ -1,4 +1,4 @@
-//! `hipcl doctor` before a ROCm that can't be used: what is wrong with it is a finding, and the rest of the report is
+//! `hipcl doctor` before a ROCm that cannot be used: what is wrong with it is a finding, and the rest of the report is
 //! there.
 
 mod common;

@@ -155,7 +155,7 @@ fn an_empty_file_is_refused() {
         &file(&folder, "b.npy", &npy("<c8", "(0,)", &[])),
         None,
         RATE,
-        &["no elements"],
+        &["an empty array"],
     );
     file(&folder, "s.sigmf-data", &[]);
     let meta = file(
@@ -303,7 +303,7 @@ fn a_rate_is_needed_and_must_be_one() {
 fn a_format_is_needed_if_the_name_tells_none() {
     let folder = folder();
     let path = file(&folder, "recording.bin", &[1, 2, 3, 4]);
-    refused(&path, None, RATE, &["--format cf32|ci16|ci8|cu8|npy|sigmf"]);
+    refused(&path, None, RATE, &["--format to cf32|ci16|ci8|cu8|npy|sigmf"]);
     assert!(read(&path, Some(Format::Ci8), RATE).is_ok());
 }
 
@@ -338,11 +338,11 @@ fn sigmf_metadata_that_can_not_be_followed_is_refused() {
         ),
         (
             r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6, "core:trailing_bytes": 3}}"#,
-            "strip",
+            "remove them",
         ),
         (
             r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6}, "captures": [{"core:header_bytes": 2}]}"#,
-            "strip",
+            "remove them",
         ),
     ] {
         let path = file(&folder, "s.sigmf-meta", meta.as_bytes());

@@ -9,10 +9,10 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
     use Residency::{HostPinned, Vram};
     let selection = common::host();
     for (allocation, residency, witness) in [
-        (Allocation::ClBuffer, Vram, Witness::Told),
-        (Allocation::ClAllocHostPtr, HostPinned, Witness::Told),
-        (Allocation::SvmCoarse, Vram, Witness::Told),
-        (Allocation::SvmFine, HostPinned, Witness::Told),
+        (Allocation::ClBuffer, Vram, Witness::Registered),
+        (Allocation::ClAllocHostPtr, HostPinned, Witness::Registered),
+        (Allocation::SvmCoarse, Vram, Witness::Registered),
+        (Allocation::SvmFine, HostPinned, Witness::Registered),
         (Allocation::HipMalloc, Vram, Witness::Hsa),
         (Allocation::HipHostMalloc, HostPinned, Witness::Hsa),
         (Allocation::HipMallocManaged, HostPinned, Witness::Hsa),

@@ -1,6 +1,6 @@
 //! A folder that belongs to its user only, and the files in it.
 //!
-//! All checks use open descriptors, so that a file cannot be swapped between a check and its use.
+//! All checks use open descriptors, so a file cannot be swapped between a check and its use.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -60,7 +60,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The platform that can't be used; `None` for an unknown name.
+    /// The platform that cannot be used; `None` for an unknown name.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
         match self {

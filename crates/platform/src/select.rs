@@ -25,7 +25,7 @@ use crate::{Error, LibraryReport, Platform, Tables};
 pub struct Selection {
     platform: Platform,
     tables: Tables,
-    /// One line: what decided, and what was passed over.
+    /// One line: the reason for the choice, and the platforms that were skipped.
     pub why: String,
     /// Every library of the platform, found or missing.
     pub libraries: Vec<LibraryReport>,
@@ -55,7 +55,7 @@ impl Selection {
     }
 }
 
-/// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is present.
+/// Selects by `HIPCL_PLATFORM`, else by `HIP_PLATFORM`, else by the devices that are present.
 ///
 /// # Errors
 /// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a
@@ -74,7 +74,7 @@ fn by_environment(extent: Extent) -> Result<Selection, Error> {
     automatic(extent)
 }
 
-/// Chooses by name; `None` chooses by what is present and ignores the environment.
+/// Selects by name; `None` selects by the devices that are present and ignores the environment.
 ///
 /// # Errors
 /// As [`select`].
@@ -148,7 +148,9 @@ fn automatic(extent: Extent) -> Result<Selection, Error> {
             Err(error) => {
                 why.push(match &error {
                     Error::NotBuilt { .. } => format!("{platform} is not in this build"),
-                    Error::NoDevice { cause, .. } => format!("{platform} skipped: {cause}"),
+                    Error::NoDevice { cause, .. } | Error::NoLibrary { cause, .. } => {
+                        format!("{platform} skipped: {cause}")
+                    }
                     other => format!("{platform} skipped: {other}"),
                 });
                 refused = Some(error);

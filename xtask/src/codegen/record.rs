@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{COMMAND, Result};
 
-/// Digests of the generated files, for machines that can't regenerate them.
+/// Digests of the generated files, for machines that cannot regenerate them.
 const DIGESTS: &str = "xtask/src/codegen/generated.b3";
 
 /// One file that the generator owns.

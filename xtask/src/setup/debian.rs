@@ -44,7 +44,7 @@ pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
             .run()
             .map_err(|error| error.to_string())?;
     }
-    // Downloads and documentation are not needed any more; what can't be removed does no harm.
+    // Downloads and documentation are not needed any more; what cannot be removed does no harm.
     let _ = fs::remove_dir_all(folder.join("apt"));
     let libraries = libraries_folder(folder, "libpocl.so.2")?;
     make_relocatable(&sh, folder, &libraries)?;

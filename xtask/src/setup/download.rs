@@ -37,7 +37,7 @@ impl Client {
     /// A client with these certificates and this proxy, or with those of the system and the environment.
     ///
     /// # Errors
-    /// If the named certificates or the named proxy can't be used.
+    /// If the named certificates or the named proxy cannot be used.
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let certificates = match &settings.certificates {
             Some(file) => read_certificates(file)?,
@@ -63,7 +63,7 @@ impl Client {
     /// The text at this address and its media type; `None` if the server has no such page.
     ///
     /// # Errors
-    /// If the server can't be reached or refuses, with its host name.
+    /// If the server cannot be reached or refuses, with its host name.
     pub fn page(&self, address: &str, accept: &str) -> Result<Option<(String, String)>, String> {
         retried(|| {
             let answer = self.0.get(address).header("Accept", accept).call();
@@ -81,7 +81,7 @@ impl Client {
     /// Downloads this address to `path`. Afterwards the file is complete and correct, or does not exist.
     ///
     /// # Errors
-    /// If the download fails, the file can't be written, or the content differs from the expected content.
+    /// If the download fails, the file cannot be written, or the content differs from the expected content.
     pub fn file(&self, address: &str, wanted: &Wanted<'_>, path: &Path) -> Result<(), String> {
         let fetched = retried(|| {
             let answer = self.0.get(address).call();

@@ -99,7 +99,7 @@ pub fn beside(machine: &Machine<'_>, source: &'static Source) -> Result<PathBuf>
     install::driver(&folder, source.icd).ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
 }
 
-/// Held while the folder is read or written, so that two set-ups at once install one runtime.
+/// Held while the folder is read or written, so two set-ups at once install one runtime.
 fn lock(target: &Path) -> Result<File> {
     std::fs::create_dir_all(target).map_err(|error| Error::io(target.display(), error))?;
     let path = target.join(format!("{FOLDER}.lock"));

@@ -31,7 +31,7 @@ pub fn in_child(library: &Path) -> std::result::Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start the check: {error}"))?;
-    // Read while the child runs, so that a driver with much output does not block.
+    // Read while the child runs, so a driver with much output does not block.
     let said = child.stderr.take().map(|mut stderr| {
         std::thread::spawn(move || {
             let mut text = Vec::new();

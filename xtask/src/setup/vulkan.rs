@@ -49,7 +49,7 @@ pub fn ensure(workspace: &Workspace) -> crate::error::Result<()> {
             let folder = workspace.target().join(FOLDER);
             let sh = workspace.shell()?;
             fill(&sh, &folder).map_err(|reason| {
-                // The next set-up begins anew; what can't be removed is in its way and named then.
+                // The next set-up begins anew; what cannot be removed is in its way and named then.
                 let _ = install::remove(&folder);
                 Error::Missing(format!(
                     "no software Vulkan driver: {reason}; install one yourself (Debian, Ubuntu: \

@@ -198,7 +198,7 @@ mod tests {
         wheel(&path, &[("tool-1.0.data/data/../../../outside", "x")]);
         let runtime = folder.path().join("a/runtime");
         let error = unpack(&path, &runtime).unwrap_err();
-        assert!(error.to_string().contains("leads out"), "{error}");
+        assert!(error.to_string().contains("points outside"), "{error}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Emulator {
         }
         if !root.join(format!("cfg/{gpu}.json")).is_file() {
             let known = names(&root.join("cfg")).join(", ");
-            return missing(format!("no GPU named {gpu:?} is configured; use {known}"));
+            return missing(format!("no GPU named {gpu:?} is configured, only {known}"));
         }
         let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         if !is_root {
@@ -201,7 +201,7 @@ mod tests {
         assert!(told(empty.path(), None).contains("no emulator"));
         let folder = set_up();
         let text = told(folder.path(), Some("gfx90a"));
-        assert!(text.contains("but gfx1100, gfx908s;"), "{text}");
+        assert!(text.contains("only gfx1100, gfx908s;"), "{text}");
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Platform {
 /// What to run, and where.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Platform to run on [default: host]
+    /// Platform to run on (default: host)
     #[arg(long, value_parser = Platform::parse, value_name = "amd|nvidia|host")]
     platform: Option<Platform>,
     /// Pack the suite for a machine without Rust instead of running it

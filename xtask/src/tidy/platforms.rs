@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// The one library that may name a platform.
 const OWNER: &str = "platform";
 
-/// Every other library that names one outside of its tests.
+/// Every other library that names one outside its tests.
 pub fn violations(metadata: &Value) -> Result<Vec<String>> {
     let libraries = libraries(metadata);
     let owner = libraries.iter().find(|(package, _)| package == OWNER);

@@ -26,7 +26,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 /// In bytes. Larger things are generated or fetched.
 const LARGEST: u64 = 1 << 20;
 
-/// The files git tracks or would add, or `None` outside of a checkout (an unpacked archive).
+/// The files git tracks or would add, or `None` outside a checkout (an unpacked archive).
 pub fn tracked_files(workspace: &Workspace) -> Result<Option<Vec<PathBuf>>> {
     let sh = workspace.shell()?;
     let listed = cmd!(sh, "git ls-files -z --cached --others --exclude-standard")
@@ -41,7 +41,7 @@ pub fn tracked_files(workspace: &Workspace) -> Result<Option<Vec<PathBuf>>> {
     }))
 }
 
-/// In pieces, so that this file passes.
+/// In pieces, so this file passes.
 const ECHO: &str = concat!("{sour", "ce}");
 
 /// Every line that breaks a rule, as `file:line: what`.

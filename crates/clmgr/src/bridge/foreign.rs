@@ -23,7 +23,7 @@ use crate::queue::Queue;
 const SOURCE: &str = include_str!("../../kernels/bridge.cl");
 /// The bytes that the kernels `copy_16`, `copy_4` and `copy_1` move at a time.
 const UNITS: [usize; 3] = [16, 4, 1];
-/// In elements of four bytes; odd, so that two kernels take part.
+/// In elements of four bytes; odd, so two kernels take part.
 const PATTERN: usize = 16_385;
 
 /// The copy kernels in the target's context.
@@ -33,7 +33,7 @@ pub(super) struct Foreign {
 }
 
 /// A reference to a source's memory.
-pub(super) struct Kept {
+pub(super) struct SourceRef {
     raw: Handle,
     context: Context,
 }
@@ -77,7 +77,7 @@ impl Foreign {
         allow(target.access(), target.access().device.writes(), "writing")?;
         to.wait_for_queue(from)?;
         // From here on an early return waits for what is enqueued.
-        let mut copy = BridgeCopy::across(Kept::new(source)?);
+        let mut copy = BridgeCopy::across(SourceRef::new(source)?);
         for part in parts(
             [source_at, target_at].map(|at| at * size_of::<T>()),
             count * size_of::<T>(),
@@ -221,7 +221,7 @@ impl Device {
     }
 }
 
-impl Kept {
+impl SourceRef {
     fn new<T>(source: &Object<T>) -> Result<Self> {
         let context = source.context().clone();
         let retain = slot!(context.api(), clRetainMemObject)?;
@@ -234,7 +234,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for SourceRef {
     fn drop(&mut self) {
         if let Some(release) = self.context.api().clReleaseMemObject {
             // SAFETY: this is the reference that `new` took.

@@ -62,7 +62,7 @@ pub struct BufferBridge {
     from: Queue,
     to: Queue,
     way: Way,
-    /// Held while a copy is enqueued, so that the pieces of two copies do not mix.
+    /// Held while a copy is enqueued, so the pieces of two copies do not mix.
     enqueuing: Mutex<()>,
     /// What is definitely known about copies by address.
     svm: Mutex<Option<Verdict>>,
@@ -187,8 +187,8 @@ impl BufferBridge {
     /// Copies `count` elements from `source_at` in `source` to `target_at` in `target`, and waits.
     ///
     /// Staging is much faster this way than by [`copy_async`](Self::copy_async) where a driver is slow to notice a
-    /// completed user event: NVIDIA's (driver 580) takes up to 20 ms for each piece, so that asynchronous copies there
-    /// need pieces of 64 MiB and more.
+    /// completed user event: NVIDIA's (driver 580) takes up to 20 ms for each piece, so asynchronous copies there need
+    /// pieces of 64 MiB and more.
     ///
     /// # Errors
     ///

@@ -24,9 +24,8 @@ pub(super) type Includes = BTreeMap<PathBuf, Option<Vec<u8>>>;
 ///
 /// # Errors
 ///
-/// What can't be resolved: a directive that names its file through a macro, a test whether a file
-/// exists, a file that can't be found, or an option that may include one. Directives in skipped parts
-/// count too.
+/// What cannot be resolved: a directive that names its file through a macro, a test whether a file exists, a file that
+/// cannot be found, or an option that may include one. Directives in skipped parts count too.
 pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood> {
     kernel_cache::unset(&kernel_cache::INCLUDE_VARIABLES)?;
     kernel_cache::unset(&DRIVER_VARIABLES)?;

@@ -5,7 +5,7 @@ use opencl_sys::cl_int;
 /// The remedy for a code of a call, to follow its name; empty where none is known.
 pub(super) fn hint(call: &str, code: cl_int) -> &'static str {
     match code {
-        // AMD's answer for memory that it can't pin, a device's for example, however much is free.
+        // AMD's answer for memory that it cannot pin, a device's for example, however much is free.
         opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE if call.contains("CL_MEM_USE_HOST_PTR") => {
             "; the driver does not accept this memory as a buffer object"
         }

@@ -84,7 +84,7 @@ pub enum Error {
         /// The actual length.
         got: usize,
     },
-    /// A range lies outside a buffer.
+    /// A range exceeds a buffer.
     #[error("elements {offset}..{} are outside a buffer of {len} elements", offset.saturating_add(*count))]
     OutOfRange {
         /// The first element.
@@ -94,7 +94,7 @@ pub enum Error {
         /// The buffer's length.
         len: usize,
     },
-    /// A foreign object can't be adopted.
+    /// A foreign object cannot be adopted.
     #[error("cannot adopt {what}: {reason}")]
     Foreign {
         /// The object.
@@ -110,7 +110,7 @@ pub enum Error {
         /// The element's size.
         element: usize,
     },
-    /// A box or a part does not lie in its memory as OpenCL requires.
+    /// A box or a part does not meet OpenCL's requirements on its position in memory.
     #[error("{what}: {reason}")]
     Region {
         /// Where the box or part is used.
@@ -151,7 +151,7 @@ pub enum Error {
         /// The kernels of the program, separated by commas.
         have: String,
     },
-    /// The device can't do what was requested; nothing else was done instead.
+    /// The device does not support the request; no substitute was used.
     #[error("{what} is not possible on `{device}`: {reason}")]
     NotSupported {
         /// What was requested.

@@ -28,9 +28,8 @@ impl Event {
     /// Calls `callback` on a driver thread with the command's result; a driver may call it at once,
     /// on this thread, if the command has already ended.
     ///
-    /// The callback must not wait for the device, must not enqueue a blocking command, and aborts
-    /// the process if it panics. The command is submitted to the device, so that it ends without a
-    /// wait.
+    /// The callback must not wait for the device, must not enqueue a blocking command, and aborts the process if it
+    /// panics. The command is submitted to the device, so it ends without a wait.
     ///
     /// # Errors
     ///

@@ -165,7 +165,7 @@ impl Event {
         self.0.call
     }
 
-    /// Submits the command to the device, so that it ends without a wait.
+    /// Submits the command to the device, so it ends without a wait.
     pub(crate) fn flush(&self) -> Result<()> {
         self.queue().map_or(Ok(()), Queue::flush)
     }

@@ -10,7 +10,7 @@ use crate::handle::Handle;
 
 /// An event that the host ends, for commands to wait for.
 ///
-/// If dropped before that, it fails, so that nothing waits for it forever.
+/// If dropped before that, it fails, so nothing waits for it forever.
 pub struct UserEvent {
     event: Event,
     ended: bool,

@@ -41,7 +41,7 @@ impl ExternalContexts {
         }))
     }
 
-    /// A foreign context. If it has several devices, the first known one stands for it.
+    /// A foreign context. If it has several devices, the first known device represents it.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl ExternalContexts {
             what: "the context",
             reason: "this manager knows none of its devices",
         })?;
-        // SAFETY: the context was just asked for its devices, so that it is alive.
+        // SAFETY: the context was just asked for its devices, so it is alive.
         unsafe { Context::adopt(device, raw) }
     }
 

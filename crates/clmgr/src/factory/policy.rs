@@ -86,7 +86,7 @@ impl BufferRule {
         self
     }
 
-    /// Why memory of this size on this device can't be of this kind, if it can't.
+    /// Why memory of this size on this device cannot be of this kind, if it cannot.
     fn objection(&self, context: &Context, bytes: usize) -> Option<String> {
         let device = context.device();
         if bytes < self.min_bytes {
@@ -270,7 +270,7 @@ mod tests {
             let policy = BufferPolicy::preset(name).unwrap();
             assert_eq!(policy.name(), name);
             let last = policy.rules().last().unwrap();
-            // These two are on every device, so that a preset never lacks a kind.
+            // These two are on every device, so a preset never lacks a kind.
             assert!(matches!(
                 last.strategy,
                 BufferStrategy::Regular | BufferStrategy::HostPtr

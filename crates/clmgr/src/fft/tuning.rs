@@ -141,8 +141,8 @@ fn step(
     Err(refused)
 }
 
-/// The registers of a work-item to which NVIDIA's compiler is held, so that a multiprocessor has two
-/// work-groups: one loads while the other one computes. Rows get by without.
+/// The registers of a work-item to which NVIDIA's compiler is held, so a multiprocessor has two work-groups: one loads
+/// while the other one computes. Rows get by without.
 pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
     if tile.transforms == Transforms::Rows || !context.device().has_extension("cl_nv_compiler_options") {
         return None;

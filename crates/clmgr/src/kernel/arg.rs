@@ -49,7 +49,7 @@ pub struct NdRange {
     pub global: [usize; 3],
     /// The work-items of a work-group; the driver chooses if there is none.
     pub local: Option<[usize; 3]>,
-    /// The number of dimensions, 1 to 3. The entries behind it are not used.
+    /// The number of dimensions, 1 to 3. Further entries are not used.
     pub dims: u32,
     /// What `get_global_id` begins with in each dimension.
     pub offset: [usize; 3],

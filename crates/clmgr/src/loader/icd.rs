@@ -69,8 +69,8 @@ pub(crate) fn open(
 
 /// Reads the dispatch table of a platform; there is none if the object's pointer to it is null.
 ///
-/// The table of an old driver ends where its OpenCL version ended, so that no field is read before
-/// the version that brought it is known to be there.
+/// The table of an old driver ends where its OpenCL version ended, so no field is read before the version that brought
+/// it is known to be there.
 ///
 /// # Safety
 ///
@@ -96,8 +96,8 @@ unsafe fn table_of(platform: Handle, exported: &Api) -> Option<Api> {
 
 /// Takes the functions of OpenCL up to `version` out of a dispatch table.
 ///
-/// The fields have opencl-sys' types and the slots those of Khronos' headers, so that this also holds
-/// the one against the other.
+/// The fields have opencl-sys' types and the slots those of Khronos' headers, so this also holds the one against the
+/// other.
 ///
 /// # Safety
 ///

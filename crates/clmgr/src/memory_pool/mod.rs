@@ -38,7 +38,7 @@ struct Inner {
     store: Mutex<Store<Block>>,
 }
 
-/// Memory that is not lent, and what may still use it.
+/// Memory that is not lent, and the work that may still use it.
 struct Block {
     memory: Memory<u8>,
     last_uses: Vec<LastUse>,
@@ -241,7 +241,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
     }
 }
 
-/// The last uses of returned memory; `None` if it can't be reused. The queues keep what fails.
+/// The last uses of returned memory; `None` if it cannot be reused. The queues keep what fails.
 fn last_uses<T>(memory: &Memory<T>) -> Option<Vec<LastUse>> {
     if !memory.retire() {
         return None;

@@ -42,8 +42,7 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// The dispatches of a queue that are remembered, so that a program which never waits does not fill
-/// the memory.
+/// The dispatches of a queue that are remembered, so a program which never waits does not fill the memory.
 const REMEMBERED: usize = 256;
 
 /// Memory as amdocl's tracking sees it.

@@ -91,7 +91,7 @@ impl Drop for Objects {
 }
 
 /// # Errors
-/// `hipErrorInvalidValue` if it is no count of references.
+/// `hipErrorInvalidValue` if it is not a count of references.
 fn checked(count: c_uint) -> Result<usize> {
     let most = i32::MAX.unsigned_abs();
     if count == 0 || count > most {

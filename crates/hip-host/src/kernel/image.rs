@@ -175,7 +175,7 @@ impl Image {
         (kind == OBJECT && size > 0).then_some((address as usize, size as usize))
     }
 
-    /// Where the library was loaded: a name from a library it needs is no variable of the module.
+    /// Where the library was loaded: a name from a library it needs is not a variable of the module.
     fn library_base(&self) -> Option<usize> {
         let mut info = DlInfo::empty();
         // SAFETY: the table lies in the library; `info` is laid out as `Dl_info`.

@@ -146,7 +146,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
             graph::free_for_program(ptr as usize)
         }
         _ => {
-            // An address inside an allocation is not one that was handed out; ROCm frees it all the same.
+            // An address inside an allocation is not one that was handed out; ROCm frees it anyway.
             if allocation.base != ptr as usize && !strict::is_off() {
                 log::refused(
                     call,
@@ -154,7 +154,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
                 );
                 return Err(hipError_t::hipErrorInvalidValue);
             }
-            // Taken out first, so that of two threads freeing the same pointer one is told.
+            // Taken out first, so of two threads freeing the same pointer one is told.
             if !registry::remove(allocation.base) {
                 return Err(hipError_t::hipErrorInvalidValue);
             }

@@ -17,7 +17,7 @@ const CALLED: [i64; 5] = [
     elf::DT_PREINIT_ARRAY,
 ];
 
-/// Whether loading this library runs code of it; also `true` for what is no library.
+/// Whether loading this library runs code of it; also `true` for what is not a library.
 pub(super) fn runs(library: &[u8]) -> bool {
     examine(library).unwrap_or(true)
 }

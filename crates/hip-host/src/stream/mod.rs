@@ -100,7 +100,7 @@ struct Command {
     /// stream of the program would have it.
     implicit: Vec<Mark>,
     work: Work,
-    /// Whether the work may wait for something outside of the stream: then no call may wait for it to end.
+    /// Whether the work may wait for something outside the stream: then no call may wait for it to end.
     waits: bool,
 }
 

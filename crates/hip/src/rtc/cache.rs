@@ -109,7 +109,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// As [`Program::compile`]. Trouble with the disk is no error, see [`stats`](Self::stats).
+    /// As [`Program::compile`]. Trouble with the disk is not an error, see [`stats`](Self::stats).
     pub fn compile(&self, program: &Program, device: &Device) -> Result<Module> {
         let target = program.target(device)?;
         let Some(store) = &self.store else {

@@ -5,14 +5,14 @@ use std::cell::Cell;
 use clmgr::{Program, ProgramCache};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::{Error, Result};
 
 const SOURCE: &str = include_str!("../../kernels/bench.cl");
 const COMPILED: usize = 5;
 const SAMPLES: usize = 50;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let context = setup.bridge.cl_context();
     let us = |times: &[f64]| -> Vec<f64> { times.iter().map(|time| time * 1e6).collect() };
     // another text each time, or the driver answers from a cache of its own

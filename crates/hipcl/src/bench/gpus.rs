@@ -1,8 +1,8 @@
 //! `hipcl bench peers`: several GPUs at work on one stream of blocks, and copies between them.
 //!
 //! Each GPU has its own bridge, and takes the next block when it has room for one. First the blocks come from the host,
-//! so that the GPUs share the links to it; then they are on the devices already, so that only the drivers and the
-//! processors that feed them are shared.
+//! so that the GPUs share the links to it; then they are on the devices already, so only the drivers and the processors
+//! that feed them are shared.
 
 use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Source, Stages};
-use super::{Found, Setup, per_second, seconds};
+use super::{Figures, Setup, per_second, seconds};
 use crate::{Error, Result};
 
 const SLOTS: usize = 8;
@@ -38,14 +38,14 @@ struct Size {
     words: usize,
 }
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let route = setup.options.route;
     let options = Options {
         route,
         ..Options::default()
     };
     let Bridges { bridges, refused } = Bridge::open_all(&setup.selection, &options)?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for (ordinal, error) in &refused {
         let note = format!("HIP device {ordinal} is not used: {error}");
         found.notes.push(note);
@@ -75,7 +75,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
 }
 
 /// Each GPU alone and all of them together, in turns.
-fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Found) -> Result<()> {
+fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Figures) -> Result<()> {
     let (origin, limit_is) = match source {
         Source::Host => ("from the host", "upload from pinned memory alone"),
         Source::Device => ("on the device", "its kernels alone, no hand-off"),
@@ -167,7 +167,7 @@ fn rate(stages: &[Stages], source: Source, blocks: usize) -> Result<f64> {
 }
 
 /// From the first GPU to each of the others and back.
-fn copies(bridges: &[Bridge], words: usize, found: &mut Found) -> Result<()> {
+fn copies(bridges: &[Bridge], words: usize, found: &mut Figures) -> Result<()> {
     let [first, others @ ..] = bridges else {
         return Ok(());
     };

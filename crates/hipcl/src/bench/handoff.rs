@@ -3,15 +3,15 @@
 use interop::measure;
 
 use super::line::{Better, Line};
-use super::{Found, Setup, not_on_stream};
+use super::{Figures, Setup, not_on_stream};
 use crate::Result;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let (opencl, hip) = measure::launch(bridge)?;
     let waited = f64::midpoint(opencl.waited_us, hip.waited_us);
     let queued = f64::midpoint(opencl.queued_us, hip.queued_us);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for report in bridge.grades() {
         let grade = report.grade;
         match &report.outcome {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use interop::{Bridge, Carrier, Joint, Link, Listener, PeerError, Route, Shared, measure};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::{Error, Result};
 
 /// Size of a buffer that is exported repeatedly.
@@ -42,11 +42,11 @@ pub struct Peer {
     path: PathBuf,
 }
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let socket_us = socket_us()?;
     let own = measure::bandwidth(bridge)?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for carrier in Carrier::ALL {
         match of_carrier(bridge, carrier, socket_us, own, &mut found.lines) {
             Ok(()) => {}

@@ -3,7 +3,7 @@
 use interop::Bridge;
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::jobs::{Common, Kernels, Launch, Outcome, Waits, capon, gps};
 use crate::timing::Rates;
 use crate::{Error, Result};
@@ -14,13 +14,13 @@ const RUNS: usize = 3;
 /// A job with these options of all jobs.
 type Run<'a> = &'a dyn Fn(&Common, Launch) -> Result<Outcome>;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let on_host = bridge.report().platform.facts().is_model;
     let gps = gps_options(on_host);
     let capon = capon_options(on_host);
     let iterations = if on_host { 3 } else { 50 };
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let jobs: [(&str, Run<'_>); 2] = [
         ("gps", &|common, launch| {
             let options = gps::Options { launch, ..gps.clone() };
@@ -62,7 +62,7 @@ fn capon_options(on_host: bool) -> capon::Options {
 }
 
 /// One way to run a job, and what was measured of it.
-struct Way {
+struct Variant {
     name: &'static str,
     launch: Launch,
     times_ms: Vec<f64>,
@@ -70,7 +70,7 @@ struct Way {
     stages_ms: f64,
 }
 
-impl Way {
+impl Variant {
     fn new(name: &'static str, kernels: Kernels, waits: Waits, graph: bool) -> Self {
         Self {
             name,
@@ -85,13 +85,13 @@ impl Way {
     }
 }
 
-fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, found: &mut Found) -> Result<()> {
+fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, found: &mut Figures) -> Result<()> {
     let (queue, stream) = (Kernels::Queue, Kernels::Stream);
     let mut ways = vec![
-        Way::new("queue, waiting after each stage", queue, Waits::Stage, false),
-        Way::new("stream, waiting after each stage", stream, Waits::Stage, false),
-        Way::new("stream, waiting once", stream, Waits::Iteration, false),
-        Way::new("stream, graph", stream, Waits::Iteration, true),
+        Variant::new("queue, waiting after each stage", queue, Waits::Stage, false),
+        Variant::new("stream, waiting after each stage", stream, Waits::Stage, false),
+        Variant::new("stream, waiting once", stream, Waits::Iteration, false),
+        Variant::new("stream, graph", stream, Waits::Iteration, true),
     ];
     let mut bytes = 0;
     for seed in 1..=RUNS as u64 {

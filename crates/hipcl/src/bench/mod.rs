@@ -40,7 +40,7 @@ macro_rules! measurements {
         }
 
         impl What {
-            fn measure(self, setup: &Setup) -> Result<Found> {
+            fn measure(self, setup: &Setup) -> Result<Figures> {
                 match self {
                     $(Self::$name => $module::measure(setup),)+
                 }
@@ -62,8 +62,8 @@ measurements! {
     Jobs = mod jobs;
     /// Four small kernels, strictly alternating and with several data sets in flight.
     Note = mod note;
-    /// The four small kernels on fine-grained and coarse-grained SVM, on the latter in a context of two devices too, and
-    /// on HIP memory.
+    /// The four small kernels on fine-grained and coarse-grained SVM, on the latter in a context of two devices too,
+    /// and on HIP memory.
     Svm = mod svm;
     /// Blocks that arrive as if from a network, through pinned memory.
     Stream = mod stream;
@@ -102,10 +102,10 @@ pub struct Options {
     /// What to measure.
     #[arg(value_enum)]
     pub what: What,
-    /// Route to share memory [default: the best direct route]; `routes` measures all of them.
+    /// Route to share memory (default: the best direct route); `routes` measures all of them.
     #[arg(long, value_name = "ROUTE")]
     pub route: Option<Route>,
-    /// Iterations of `soak` [default: 1000000]; other measurements refuse this option.
+    /// Iterations of `soak` (default: 1000000); other measurements refuse this option.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
     pub iterations: Option<u32>,
     /// Write the figures to this file.
@@ -135,12 +135,12 @@ impl Setup {
 
 /// What a measurement found.
 #[derive(Default)]
-struct Found {
+struct Figures {
     lines: Vec<Line>,
     notes: Vec<String>,
 }
 
-impl From<Vec<Line>> for Found {
+impl From<Vec<Line>> for Figures {
     fn from(lines: Vec<Line>) -> Self {
         Self {
             lines,
@@ -152,7 +152,7 @@ impl From<Vec<Line>> for Found {
 /// Measures and prints. The figures are not judged: the status is 0 if they could be taken.
 ///
 /// # Errors
-/// Anything that prevents the measurement, or a file that can't be read or written.
+/// Anything that prevents the measurement, or a file that cannot be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
     if options.iterations.is_some() && options.what != What::Soak {
         return Err(Error::input(format!(
@@ -219,7 +219,7 @@ fn seconds(count: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64
         .collect()
 }
 
-/// The same for several pieces of work, in turns, so that a slow spell of the machine hits all of them.
+/// The same for several pieces of work, in turns, so a slow spell of the machine hits all of them.
 fn in_turns(count: usize, turns: &mut [&mut dyn FnMut() -> Result<()>]) -> Result<Vec<Vec<f64>>> {
     let warm_up = (count / 10).max(1);
     let mut times = vec![Vec::with_capacity(count); turns.len()];

@@ -4,7 +4,7 @@ use hip::LaunchConfig;
 use interop::{Pipeline, Slot};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::{Error, Result};
 
 type Element = [f32; 4];
@@ -15,7 +15,7 @@ const BLOCKS: usize = 24;
 const SLOTS: [usize; 4] = [1, 2, 3, 4];
 const RUNS: usize = 5;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let opencl = bridge
         .programs()
@@ -26,7 +26,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         .compile(bridge.hip_device())?
         .function("bench_stage")?;
     let (opencl, hip) = (&opencl, &hip);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for slots in SLOTS {
         let mut pipeline = Pipeline::new(bridge.slots::<Element>(slots, ELEMENTS)?)
             .stage("opencl", move |slot: &mut Slot<Element>, _| {

@@ -5,7 +5,7 @@ use interop::solver::{self, Mirror};
 use rocblas::{Fill, Handle, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::{C32, Error, Result};
 use std::time::Instant;
 
@@ -18,12 +18,12 @@ const SAMPLES: usize = 15;
 /// The permitted error in the product of an inverse with its matrix, in single precision.
 const TOLERANCE: f64 = 1e-3;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let counts: &[usize] = match setup.bridge.report().platform.facts().is_model {
         true => &ON_HOST,
         false => &ON_A_CARD,
     };
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for &count in counts {
         found.lines.push(inverses(setup, count)?);
     }

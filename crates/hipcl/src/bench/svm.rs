@@ -4,7 +4,7 @@
 use interop::{Bridge, Route};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::jobs::note::{self, two_devices};
 use crate::jobs::{Common, Kernels, Launch, Outcome};
 use crate::{Error, Result};
@@ -46,8 +46,8 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
-    let mut found = Found::default();
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
+    let mut found = Figures::default();
     let on_mi100 = setup.bridge.hip_device().arch()?.starts_with("gfx908");
     let bytes = note::traffic(note::Options::default().samples);
     // where there is no prediction, the traffic at the speed that the memory was measured to have

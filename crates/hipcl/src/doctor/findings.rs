@@ -24,7 +24,7 @@ pub struct Findings {
     pub platform: String,
     /// Why it was chosen.
     pub platform_why: String,
-    /// Why the platform can't be used, if it was requested.
+    /// Why the platform cannot be used, if it was requested.
     #[serde(default)]
     pub platform_failure: Option<String>,
     /// The platform's libraries.
@@ -415,7 +415,8 @@ pub enum State {
     /// An obstacle.
     Bad,
     /// Neither: information for the reader of the report.
-    Told,
+    #[serde(rename = "told")]
+    Info,
     /// Could not be determined.
     Unknown,
 }

@@ -3,11 +3,11 @@
 use interop::{Grade, Route};
 
 use super::findings::{Findings, GradeState};
-use super::probe::{Asker, Death, GradeTried, Subject, Told};
+use super::probe::{Death, GradeTried, Prober, Reply, Subject};
 use crate::Result;
 
 /// Tries every grade on the first direct route that works; without one there is nothing to hand over.
-pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
+pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
     let direct = |route: &Route| {
         let mut states = findings.routes.iter();
         states.any(|state| state.works && !state.copies && state.route == route.name())
@@ -16,8 +16,8 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
         return Ok(());
     };
     for grade in Grade::ALL {
-        let told = asker.ask(Subject::Grade(grade, route))?;
-        let mut state = state(grade, route, told);
+        let reply = prober.run(Subject::Grade(grade, route))?;
+        let mut state = state(grade, route, reply);
         if findings.emulator.is_some() {
             state.figures = None;
         }
@@ -29,7 +29,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(grade: Grade, route: Route, told: std::result::Result<Told<GradeTried>, Death>) -> GradeState {
+fn state(grade: Grade, route: Route, reply: std::result::Result<Reply<GradeTried>, Death>) -> GradeState {
     let mut state = GradeState {
         grade: grade.to_string(),
         route: route.to_string(),
@@ -41,24 +41,24 @@ fn state(grade: Grade, route: Route, told: std::result::Result<Told<GradeTried>,
         figures_missing: None,
         died: None,
     };
-    match told {
+    match reply {
         Err(death) => {
             state.reason = Some(death.describe(Subject::Grade(grade, route)));
             state.died = Some(death);
         }
-        Ok(told) => {
+        Ok(reply) => {
             let GradeTried {
                 mechanisms,
                 reason,
                 figures,
                 figures_missing,
-            } = told.found;
+            } = reply.found;
             state.works = mechanisms.is_some();
             (state.opencl_to_hip, state.hip_to_opencl) = mechanisms.unzip();
             state.reason = reason;
             state.figures = figures;
             state.figures_missing = figures_missing;
-            state.died = told.died;
+            state.died = reply.died;
         }
     }
     state

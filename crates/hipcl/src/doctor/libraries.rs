@@ -3,7 +3,7 @@
 use platform::Facts;
 
 use super::findings::{Findings, Library, Tried};
-use super::probe::{Death, Hip, OpenCl, Subject, Told};
+use super::probe::{Death, Hip, OpenCl, Reply, Subject};
 use super::system::Environment;
 use super::{Options, PLATFORM_OPTION};
 
@@ -20,14 +20,18 @@ pub(super) fn asked(options: &Options, environment: &Environment) -> Option<(Str
         .find_map(|variable| Some((environment.get(variable)?.to_owned(), variable)))
 }
 
-pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(String, &str)>, findings: &mut Findings) {
-    // what a platform that can't be used does not tell itself
+pub(super) fn hip(
+    reply: std::result::Result<Reply<Hip>, Death>,
+    asked: Option<(String, &str)>,
+    findings: &mut Findings,
+) {
+    // what a platform that cannot be used does not tell itself
     if let Some((name, by)) = asked {
         findings.platform = name;
         findings.platform_why = format!("requested by {by}");
     }
-    let found = match told {
-        Ok(told) => told.found,
+    let found = match reply {
+        Ok(reply) => reply.found,
         Err(death) => {
             lost(Subject::Hip, &death, None, findings);
             findings.libraries.push(Library {
@@ -79,9 +83,9 @@ fn library_advice(facts: &Facts, library: &str) -> String {
     }
 }
 
-pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Option<&str>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
+pub(super) fn opencl(reply: std::result::Result<Reply<OpenCl>, Death>, named: Option<&str>, findings: &mut Findings) {
+    let found = match reply {
+        Ok(reply) => reply.found,
         Err(death) => {
             lost(Subject::OpenCl, &death, named, findings);
             let stderr = death.stderr.iter().map(|line| format!(" | {line}"));

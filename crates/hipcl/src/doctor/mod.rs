@@ -59,10 +59,10 @@ pub struct Options {
     /// List the changes since this file of `--json`; the exit status is 1 if anything became worse, too.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
-    /// Platform to examine [default: chosen by HIPCL_PLATFORM, else the first with a device].
+    /// Platform to examine (default: chosen by HIPCL_PLATFORM, else the first with a device).
     #[arg(long, value_name = "NAME", value_parser = platforms())]
     pub platform: Option<String>,
-    /// Route to try; may be repeated [default: every route].
+    /// Route to try; may be repeated (default: every route).
     #[arg(long = "route", value_name = "ROUTE")]
     pub routes: Vec<Route>,
     /// Time limit of each probe, in seconds.
@@ -89,7 +89,7 @@ impl Options {
 /// `hipcl`.
 ///
 /// # Errors
-/// An unknown platform name, or a file that can't be read or written.
+/// An unknown platform name, or a file that cannot be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
     let earlier = options.compare.as_deref().map(Findings::read).transpose()?;
     let file = match &options.json {

@@ -136,7 +136,7 @@ impl Findings {
             let mark = match state {
                 State::Good => "ok ",
                 State::Bad => "no ",
-                State::Told => "   ",
+                State::Info => "   ",
                 State::Unknown => "?  ",
             };
             writeln!(out, "  {mark} {name:<width$}  {found}")?;

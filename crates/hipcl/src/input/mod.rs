@@ -87,7 +87,7 @@ pub fn read_first(
             ))
         })
     };
-    let raw = |layout| sigmf::Described {
+    let raw = |layout| sigmf::Metadata {
         data: path.to_path_buf(),
         layout,
         rate_hz: None,

@@ -42,14 +42,14 @@ fn one() -> u64 {
 }
 
 /// Where the samples of a recording lie and how, and its rate if the metadata states one.
-pub(super) struct Described {
+pub(super) struct Metadata {
     pub data: PathBuf,
     pub layout: Layout,
     pub rate_hz: Option<f64>,
 }
 
 /// Reads the metadata of the recording that `path` names: its metadata file, its data file, or both without the ending.
-pub(super) fn read(path: &Path) -> Result<Described> {
+pub(super) fn read(path: &Path) -> Result<Metadata> {
     let meta_path = sibling(path, "sigmf-meta");
     let text = super::text(&meta_path)?;
     let wrong = |cause: String| Error::input(format!("`{}`: {cause}", meta_path.display()));
@@ -95,7 +95,7 @@ pub(super) fn read(path: &Path) -> Result<Described> {
         })?;
     }
 
-    Ok(Described {
+    Ok(Metadata {
         data: sibling(path, "sigmf-data"),
         layout,
         rate_hz: global.sample_rate,

@@ -18,15 +18,15 @@ pub enum Waits {
 /// Where OpenCL's kernels are launched, and how.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Launch {
-    /// Where OpenCL kernels run: on the HIP stream, or on an OpenCL queue with hand-offs [default: the stream where that
-    /// works and no route is named, else the queue].
+    /// Where OpenCL kernels run: on the HIP stream, or on an OpenCL queue with hand-offs (default: the stream where
+    /// that works and no route is named, else the queue).
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kernels: Option<Kernels>,
-    /// Capture the stages on the HIP stream once, and replay them as a HIP graph. `note` captures two iterations (an odd
-    /// number is rounded up to the next even one), `capon` makes two graphs around the inverse.
+    /// Capture the stages on the HIP stream once, and replay them as a HIP graph. `note` captures two iterations (an
+    /// odd number is rounded up to the next even one), `capon` makes two graphs around the inverse.
     #[arg(long)]
     pub graph: bool,
-    /// When the host waits for stages that are no graph.
+    /// When the host waits for stages that are not a graph.
     #[arg(skip)]
     pub waits: Waits,
 }

@@ -1,7 +1,7 @@
 //! OpenCL's memory as a dma-buf that HIP imports: a second address for the same pages.
 //!
-//! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
-//! may use it, which they must not do with a bare OpenCL address.
+//! HIP knows an import as memory of its own, with bounds, so its copies, peers and processes may use it, which they
+//! must not do with a bare OpenCL address.
 
 use std::ops::Range;
 use std::os::fd::AsFd;

@@ -261,8 +261,8 @@ impl Backing for ExternalFd {
         true
     }
 
-    /// Memory that OpenCL has acquired must not be accessed outside of it, none of it
-    /// (OpenCL, `clEnqueueReleaseExternalMemObjectsKHR`).
+    /// Memory that OpenCL has acquired must not be accessed outside it, none of it (OpenCL,
+    /// `clEnqueueReleaseExternalMemObjectsKHR`).
     fn is_handed_whole(&self) -> bool {
         true
     }

@@ -36,8 +36,8 @@ enum Kind {
     Exportable(hip::Exporter),
     /// Another process, to which it belongs.
     Foreign,
-    /// Another runtime of this process: HIP knows where it is and no more, so that its kernels take the
-    /// address and its copies do not.
+    /// Another runtime of this process: HIP knows where it is and no more, so its kernels take the address and its
+    /// copies do not.
     Unowned,
 }
 

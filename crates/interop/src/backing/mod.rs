@@ -61,8 +61,7 @@ pub(crate) trait Backing: Send + Sync {
     /// HIP's address of the first byte.
     fn hip_ptr(&self) -> *mut u8;
 
-    /// Whether HIP allocated, registered or imported the memory itself, so that its own copies may
-    /// touch it.
+    /// Whether HIP allocated, registered or imported the memory itself, so its own copies may touch it.
     fn is_known_to_hip(&self) -> bool;
 
     /// The memory as a kernel's argument.
@@ -101,14 +100,13 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
-    /// Whether the host has a part in every change of side, so that it must wait for one, unless the
-    /// hand-off [follows the queues](crate::handoff::Handoff::follows_queues) and the memory
-    /// [changes sides by them](Self::leaves_by_queue).
+    /// Whether the host has a part in every change of side, so it must wait for one, unless the hand-off [follows the
+    /// queues](crate::handoff::Handoff::follows_queues) and the memory [changes sides by them](Self::leaves_by_queue).
     fn needs_host(&self) -> bool {
         false
     }
 
-    /// Whether the whole belongs to one API at a time: parts of it can't be on both sides at once.
+    /// Whether the whole belongs to one API at a time: parts of it cannot be on both sides at once.
     fn is_handed_whole(&self) -> bool {
         false
     }

@@ -71,7 +71,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let object = unsafe { ExternalBuffer::<u8>::wrap(&core.external, raw, needs) }?;
         let object = ClObject::Foreign(object);
-        // A view of shared virtual memory is no part, though some drivers name an object behind it.
+        // A view of shared virtual memory is not part, though some drivers name an object behind it.
         let is_part = info.is_sub_buffer() && info.uses_svm != Some(true);
         let (offset, whole) = if is_part {
             // SAFETY: a part keeps its whole alive.

@@ -12,8 +12,8 @@ use crate::Residency;
 
 /// The HSA runtime, kept initialised.
 ///
-/// HIP has initialised it already on real hardware; its calls are counted, so that one more pair
-/// is harmless, and without it the queries would depend on what HIP does inside itself.
+/// HIP has initialised it already on real hardware; its calls are counted, so one more pair is harmless, and without it
+/// the queries would depend on what HIP does inside itself.
 pub(crate) struct Hsa(Arc<hsa_sys::Api>);
 
 /// The allocation that an address lies in.
@@ -127,7 +127,7 @@ impl Hsa {
             return Err(format!("the offset {offset} of the export exceeds the address space"));
         };
         // SAFETY: a new descriptor that is the caller's; `hsa_amd_portable_close_dmabuf` closes it
-        // and does nothing else (runtime.cpp, `DmaBufClose`), so that dropping it will do.
+        // and does nothing else (runtime.cpp, `DmaBufClose`), so dropping it will do.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(DmaBuf { fd, offset })
     }

@@ -65,7 +65,7 @@ impl Bridge {
     ///
     /// Device memory is taken in place ([`Route::HipPointer`]) as by [`adopt_hip`](Self::adopt_hip); a read-only tensor
     /// then yields a buffer that refuses writes. Host memory (`kDLCPU`, `kDLROCMHost`, `kDLCUDAHost`), and device
-    /// memory that OpenCL can't use (nvidia), is copied to the bridge's own memory if the [`Policy`](crate::Policy)
+    /// memory that OpenCL cannot use (nvidia), is copied to the bridge's own memory if the [`Policy`](crate::Policy)
     /// permits copies, that is, if [`permitted`](Self::permitted) has [`Route::Staging`]. The copy counts as one of the
     /// data set, waits for `ready`, and is a buffer like any other ([`Taken::is_copy`]).
     ///

@@ -40,7 +40,7 @@ pub enum PeerError {
         /// What to do.
         remedy: &'static str,
     },
-    /// A descriptor that is no link.
+    /// A descriptor that is not a link.
     #[error("the file descriptor is not a link: {reason}; use one from Link::pair, or connect to a Listener")]
     NotALink {
         /// What it is instead.
@@ -66,7 +66,7 @@ pub enum PeerError {
         /// How long the wait was.
         limit: Duration,
     },
-    /// The bytes are no message of this protocol, or not the expected one.
+    /// The bytes are not a message of this protocol, or not the expected one.
     #[error("invalid message from {process}: {reason}; use the same version of this crate at both ends")]
     Message {
         /// Which process.

@@ -20,7 +20,7 @@ use crate::Result;
 
 /// Long enough for work that is meant to end, short enough to learn of a deadlock.
 const LIMIT: Duration = Duration::from_secs(60);
-/// More than is ever due, so that what should not be there is received and closed.
+/// More than is ever due, so what should not be there is received and closed.
 const MOST_FDS: usize = 8;
 
 /// A connection to one other process, for one buffer.

@@ -6,10 +6,10 @@
 //!
 //! - `dynamic_shared_pointer`, a `local` pointer. OpenCL's runtime places the memory by the size passed to
 //!   `clSetKernelArg`; HIP takes the size of the argument itself for it (clr: rocclr/platform/kernel.cpp,
-//!   `KernelParameters::set`), so that two such arguments overlap.
+//!   `KernelParameters::set`), so two such arguments overlap.
 //! - `hidden_global_offset_x` to `_z` and `hidden_grid_dims`. HIP always passes 0 and 3.
 //!
-//! Both become `by_value` here, so that the launch passes them: an offset into the work-group's memory is what the code
+//! Both become `by_value` here, so the launch passes them: an offset into the work-group's memory is what the code
 //! expects in place of a `local` pointer. The note keeps its size: a MessagePack number or length may be written with
 //! more bytes than it needs.
 

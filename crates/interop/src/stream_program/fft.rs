@@ -64,7 +64,7 @@ struct Stage {
 impl Bridge {
     /// The transforms of this plan on HIP streams.
     ///
-    /// A direction's kernels are loaded on its first use, outside of a capture; [`StreamFft::prepare`] does so earlier.
+    /// A direction's kernels are loaded on its first use, outside a capture; [`StreamFft::prepare`] does so earlier.
     ///
     /// # Errors
     /// [`clmgr::Error::ContextMismatch`] for a plan of another context than [the bridge's](Self::cl_context).

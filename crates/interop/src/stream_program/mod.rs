@@ -87,8 +87,8 @@ pub struct StreamKernel {
 }
 
 impl Bridge {
-    /// Loads the code of an OpenCL program into HIP, so that its kernels run on HIP streams: there is no hand-off,
-    /// because there is one stream, and no second context.
+    /// Loads the code of an OpenCL program into HIP, so its kernels run on HIP streams: there is no hand-off, because
+    /// there is one stream, and no second context.
     ///
     /// On the nvidia platform the driver recompiles the program (40 to 50 ms; its own cache keeps the result). Keep the
     /// result, and its kernels, for as long as they are used.

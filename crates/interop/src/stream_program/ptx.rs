@@ -13,7 +13,7 @@
 //! | `%envreg6` to `8`, the number of groups | `%nctaid.x` to `.z` |
 //! | a `.ptr .shared` parameter | an offset into one array of dynamic shared memory |
 //! | `ld.const` through a register | a generic `ld` |
-//! | the address of a `.const` array | made generic, so that both kinds of `constant` pointer are ordinary addresses |
+//! | the address of a `.const` array | made generic, so both kinds of `constant` pointer are ordinary addresses |
 //! | `.func vprintf`, declared | `.extern`, as CUDA's own compiler declares it |
 //! | `.metadata_section` | dropped |
 //! | the build option `-cl-nv-maxrregcount=64` | `.maxnreg 64` for kernels without a size of their own, as OpenCL counts it |
@@ -64,7 +64,7 @@ enum Place {
     Parameters,
     /// Behind a kernel's parameter list, or in its body.
     Kernel,
-    /// In a function that is no kernel, or in the declaration of one.
+    /// In a function that is not a kernel, or in the declaration of one.
     Function,
     /// What OpenCL's runtime reads about the kernels' parameters; CUDA does not.
     Metadata,
@@ -147,7 +147,7 @@ impl<'t> Change<'t> {
         Ok(change)
     }
 
-    /// An address in a constant's initial value would be one of constant memory, which is no ordinary address.
+    /// An address in a constant's initial value would be one of constant memory, which is not an ordinary address.
     fn check_initialisers(&self, text: &str) -> Result<(), Refused> {
         for line in text.lines().map(without_comment) {
             let Some((_, value)) = line.split_once('=') else {

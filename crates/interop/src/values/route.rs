@@ -93,8 +93,8 @@ routes! {
         oldest_rocm: None,
     }
 
-    /// OpenCL memory, exported by the HSA runtime as a dma-buf and imported by HIP, so that HIP has its own object for
-    /// it and may copy, share and send it.
+    /// OpenCL memory, exported by the HSA runtime as a dma-buf and imported by HIP, so HIP has its own object for it
+    /// and may copy, share and send it.
     DmaBuf {
         name: "dma-buf",
         has_one_address: false,

@@ -176,7 +176,7 @@ fn a_turn_that_is_not_due_is_refused() {
     turn[16] = 5;
     send(&theirs, &turn, &[]);
     let error = joint.take().expect_err("not due");
-    assert!(error.to_string().contains("turn 5 came, 1 was due"), "{error}");
+    assert!(error.to_string().contains("got turn 5, expected turn 1"), "{error}");
     turn[16] = 1;
     send(&theirs, &turn, &[]);
     joint.take().expect("the turn");

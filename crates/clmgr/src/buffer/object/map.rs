@@ -67,7 +67,7 @@ impl<T> Object<T> {
         let before = queue.enqueued();
         let mut code = 0;
         // SAFETY: queue and buffer are alive and of one context; the range is the whole buffer;
-        // `code` is a valid place. The call blocks, so that the pointer may be used at once.
+        // `code` is a valid place. The call blocks, so the pointer may be used at once.
         let pointer = unsafe {
             map(
                 queue.raw(),
@@ -187,7 +187,7 @@ guard!(ClMapMut, true);
 
 impl<T: Pod> DerefMut for ClMapMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so that this is the only map.
+        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so this is the only map.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.0.cast(), self.object.len()) }
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::queue::Queue;
 
-/// Where a box of elements lies in memory. All sizes are in elements; x runs fastest.
+/// The position of a box of elements in memory. All sizes are in elements; x runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxLayout {
     /// The first element of the box: x, y, z.

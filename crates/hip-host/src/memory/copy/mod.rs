@@ -53,14 +53,14 @@ impl Side {
 
 /// What the caller says a side is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stated {
+enum StatedKind {
     Host,
     Device,
     Either,
 }
 
 /// Checks one side: bounds, life, and that it is what the caller says.
-fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side> {
+fn side(call: &str, address: usize, bytes: usize, stated: StatedKind) -> Result<Side> {
     let Ok(allocation) = registry::any_range(address, bytes) else {
         log::refused(
             call,
@@ -73,8 +73,8 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
         // Foreign memory counts as CPU-addressable, so ROCm copies with the CPU: a crash where the card's memory is
         // not visible to it, very slow where it is (rocclr/device/rocm/rocblit.cpp, HostBlitManager's branches).
         (Some(registry::Kind::ForeignVram), _) => "is OpenCL device memory; import it, or copy with a kernel",
-        (Some(kind), Stated::Host) if kind.is_device() => "is device memory where the copy kind states host memory",
-        (None, Stated::Device) => "is ordinary host memory where the copy kind states device memory",
+        (Some(kind), StatedKind::Host) if kind.is_device() => "is device memory where the copy kind states host memory",
+        (None, StatedKind::Device) => "is ordinary host memory where the copy kind states device memory",
         _ => {
             return Ok(Side { address, allocation });
         }
@@ -87,15 +87,15 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     Err(hipError_t::hipErrorInvalidValue)
 }
 
-fn stated(kind: hipMemcpyKind) -> Result<(Stated, Stated)> {
+fn stated(kind: hipMemcpyKind) -> Result<(StatedKind, StatedKind)> {
     match kind {
-        hipMemcpyKind::hipMemcpyHostToHost => Ok((Stated::Host, Stated::Host)),
-        hipMemcpyKind::hipMemcpyHostToDevice => Ok((Stated::Device, Stated::Host)),
-        hipMemcpyKind::hipMemcpyDeviceToHost => Ok((Stated::Host, Stated::Device)),
+        hipMemcpyKind::hipMemcpyHostToHost => Ok((StatedKind::Host, StatedKind::Host)),
+        hipMemcpyKind::hipMemcpyHostToDevice => Ok((StatedKind::Device, StatedKind::Host)),
+        hipMemcpyKind::hipMemcpyDeviceToHost => Ok((StatedKind::Host, StatedKind::Device)),
         hipMemcpyKind::hipMemcpyDeviceToDevice | hipMemcpyKind::hipMemcpyDeviceToDeviceNoCU => {
-            Ok((Stated::Device, Stated::Device))
+            Ok((StatedKind::Device, StatedKind::Device))
         }
-        hipMemcpyKind::hipMemcpyDefault => Ok((Stated::Either, Stated::Either)),
+        hipMemcpyKind::hipMemcpyDefault => Ok((StatedKind::Either, StatedKind::Either)),
         _ => Err(hipError_t::hipErrorInvalidMemcpyDirection),
     }
 }
@@ -144,7 +144,7 @@ impl Transfer {
         }
         let from = side(call, self.from, shape.extent(shape.from)?, from_stated)?;
         // A device has part in every copy that is said to be one of a device, even where ROCm goes by the addresses.
-        let of_device = to_stated == Stated::Device || from_stated == Stated::Device;
+        let of_device = to_stated == StatedKind::Device || from_stated == StatedKind::Device;
         let is_wrong = of_device && to.is_pageable() && from.is_pageable();
         if is_wrong {
             return Err(hipError_t::hipErrorInvalidValue);

@@ -62,7 +62,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
     for check in &findings.checks {
         let Check { name, state, found, .. } = check;
         let rank = match state {
-            State::Good | State::Told => Some(true),
+            State::Good | State::Info => Some(true),
             State::Bad => Some(false),
             State::Unknown => None,
         };

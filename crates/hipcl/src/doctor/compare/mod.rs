@@ -66,7 +66,7 @@ impl Findings {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// A file that can't be read, holds something else, or was written in another form.
+    /// A file that cannot be read, holds something else, or was written in another form.
     pub fn read(path: &Path) -> Result<Self> {
         let text = crate::input::text(path)?;
         let other = |why: String| {
@@ -85,8 +85,8 @@ impl Findings {
         }
     }
 
-    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation
-    /// don't.
+    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation do
+    /// not.
     ///
     /// The figures of the software device are those of a processor that others use as well: beyond the noise they are
     /// [`Changed`](Kind::Changed), and never worse. Routes that only one of the two examined are left out.

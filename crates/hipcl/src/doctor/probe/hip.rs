@@ -17,11 +17,11 @@ pub(in crate::doctor) struct Hip {
     pub(in crate::doctor) devices: Vec<HipDevice>,
     pub(in crate::doctor) compiler: Compiler,
     pub(in crate::doctor) failure: Option<String>,
-    /// Why the platform as a whole can't be used.
+    /// Why the platform as a whole cannot be used.
     pub(in crate::doctor) unusable: Option<String>,
 }
 
-/// A platform that can't be used: what is present of it, and why.
+/// A platform that cannot be used: what is present of it, and why.
 pub(super) fn cannot(error: &platform::Error) -> Hip {
     let failure = match error {
         // the list of places is in the row of the library

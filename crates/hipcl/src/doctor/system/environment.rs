@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::findings::Check;
 use super::super::pairing::same_place;
-use super::{Heard, Root};
+use super::{Root, RuntimeReport};
 
 /// The variables that matter here.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,7 @@ impl Environment {
     }
 }
 
-pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check> {
+pub(super) fn visibility(environment: &Environment, runtime: &RuntimeReport) -> Vec<Check> {
     const NAME: &str = "visible devices";
     let (hip, opencl) = (environment.set(&HIP), environment.set(&OPENCL));
     let mut all = environment.set(&BOTH);
@@ -56,13 +56,13 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
         return vec![Check::told(NAME, "no variable hides a device")];
     }
     let found = all.join(", ");
-    let apart = heard
+    let apart = runtime
         .hip
         .iter()
-        .filter(|device| !heard.opencl.iter().any(|other| same_place(device, other)))
+        .filter(|device| !runtime.opencl.iter().any(|other| same_place(device, other)))
         .count();
     // both lists must be known to be told apart
-    let differ = apart > 0 && !heard.opencl.is_empty();
+    let differ = apart > 0 && !runtime.opencl.is_empty();
     // one at least of those that only one API obeys
     vec![if differ && !(hip.is_empty() && opencl.is_empty()) {
         Check::bad(
@@ -76,12 +76,12 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
 }
 
 /// Whether the card retries accesses to missing pages, which managed memory needs in order to move.
-pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Check {
+pub(super) fn xnack(root: &Root, environment: &Environment, runtime: &RuntimeReport) -> Check {
     const NAME: &str = "XNACK";
     let asked = environment.get("HSA_XNACK");
     let modes: Vec<&str> = ["xnack+", "xnack-"]
         .into_iter()
-        .filter(|mode| heard.devices.iter().any(|name| name.contains(mode)))
+        .filter(|mode| runtime.devices.iter().any(|name| name.contains(mode)))
         .collect();
     let mut found = vec![match asked {
         Some(value) => format!("HSA_XNACK={value}"),

@@ -11,7 +11,7 @@ pub(super) fn release(root: &Root) -> Check {
 }
 
 /// An option of the kernel's configuration, and what is lost without it.
-struct Needed {
+struct KernelOption {
     option: &'static str,
     lost: &'static str,
     /// Of no use to a single card.
@@ -21,32 +21,32 @@ struct Needed {
 }
 
 /// `drivers/gpu/drm/amd/amdkfd/Kconfig` has the dependencies among them.
-const NEEDED: [Needed; 5] = [
-    Needed {
+const OPTIONS: [KernelOption; 5] = [
+    KernelOption {
         option: "CONFIG_HSA_AMD",
         lost: "ROCm has no /dev/kfd",
         for_several: false,
         of_driver: true,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_PCI_P2PDMA",
         lost: "other devices cannot access device memory, and its export as a dma-buf may be refused",
         for_several: false,
         of_driver: false,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_DMABUF_MOVE_NOTIFY",
         lost: "a dma-buf that another device uses is moved to host memory",
         for_several: false,
         of_driver: false,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_HSA_AMD_SVM",
         lost: "managed memory does not move between host and GPU",
         for_several: false,
         of_driver: true,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_HSA_AMD_P2P",
         lost: "GPUs cannot access each other's memory over PCIe",
         for_several: true,
@@ -56,7 +56,7 @@ const NEEDED: [Needed; 5] = [
 
 pub(super) fn options(root: &Root, gpus: usize) -> Vec<Check> {
     let config = config(root);
-    NEEDED
+    OPTIONS
         .iter()
         .map(|needed| {
             let name = needed.option;

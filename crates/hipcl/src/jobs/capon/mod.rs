@@ -20,10 +20,9 @@
 //!
 //! # Accuracy
 //! The largest error is pointwise relative over the whole spectrum and all peaks, against a reference in double
-//! precision from the raw samples. A peak is the small difference of large terms, so that rounding shows in it in
-//! proportion to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4
-//! plus 6e-8 times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the
-//! range.
+//! precision from the raw samples. A peak is the small difference of large terms, so rounding shows in it in proportion
+//! to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4 plus 6e-8
+//! times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the range.
 
 use std::path::PathBuf;
 
@@ -58,7 +57,7 @@ const ANGLE_TOLERANCE: f64 = 0.1;
 const POWER_TOLERANCE_DB: f64 = 1.5;
 /// The coarse grid has this many steps to the half-power beamwidth at least.
 const STEPS_PER_BEAM: f64 = 6.0;
-/// Fewer elements can't tell a generated scene's emitters apart.
+/// Fewer elements cannot tell a generated scene's emitters apart.
 const FEWEST_GENERATED: usize = 16;
 
 /// Options of `hipcl pipeline capon`.
@@ -130,7 +129,7 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
     let make = |kernels| job::Job::new(platform, bridge, kernels, shape, options, &recording.samples, &grid);
     let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(ITERATIONS);
-    let mut found = job::Found::default();
+    let mut found = job::Estimate::default();
     let copies = timer.run(bridge, |timer| {
         found = job.iteration(timer, launch.waits)?;
         Ok(())
@@ -371,7 +370,7 @@ fn emitter(sine: f64, power: f64) -> Emitter {
 }
 
 /// What is wrong with the tops found (sine and power), given what was generated; empty if nothing is. Loading makes
-/// powers come out low by an amount that depends on everything else, so that they are judged only without it.
+/// powers come out low by an amount that depends on everything else, so they are judged only without it.
 pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64) -> Vec<String> {
     let beam = array::beamwidth(shape.elements);
     let mut complaints = Vec::new();
@@ -417,7 +416,7 @@ fn picture(
     shape: Shape,
     options: &Options,
     grid: &[f64],
-    found: &job::Found,
+    found: &job::Estimate,
     emitters: &[Emitter],
     unbias: f64,
 ) -> Picture {

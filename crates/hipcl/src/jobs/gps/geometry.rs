@@ -38,8 +38,8 @@ impl Geometry {
     /// Checks `parameters` and derives the rest.
     ///
     /// The coarse bins lie at multiples of the step, as far as needed to reach the maximum. The fine bins divide a
-    /// coarse bin evenly, at most half the inverse of a sub-interval apart, so that a satellite between two of them
-    /// loses at most 0.9 dB.
+    /// coarse bin evenly, at most half the inverse of a sub-interval apart, so a satellite between two of them loses at
+    /// most 0.9 dB.
     ///
     /// # Errors
     /// [`Error::Input`]: a rate that gives no block of whole samples, or a block whose length has another prime factor than 2, 3 and 5;

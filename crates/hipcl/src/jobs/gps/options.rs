@@ -188,7 +188,7 @@ mod tests {
         for samples in [10, 1999, 19_999] {
             let message = message(&recording(&folder, samples));
             assert!(
-                message.contains(&format!("holds {samples} samples")) && message.contains("need 20000"),
+                message.contains(&format!("has {samples} samples")) && message.contains("need 20000"),
                 "{message}"
             );
         }

@@ -137,8 +137,8 @@ impl Search {
     /// Allocates, compiles, and transforms the codes. OpenCL's kernels are launched where `kernels` says.
     ///
     /// # Errors
-    /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
-    /// can't launch OpenCL's kernels, else the APIs' errors.
+    /// [`Error::Input`] if the devices cannot hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
+    /// cannot launch OpenCL's kernels, else the APIs' errors.
     pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
         Self::as_for(bridge.report().platform, bridge, geometry, kernels)
     }
@@ -223,8 +223,8 @@ impl Search {
 
     /// Takes the samples, and a graph of the search in them, for [`replay`](Self::replay).
     pub(super) fn record(&mut self, samples: &[C32]) -> Result<Recorded> {
-        // What is loaded or allocated on first use can't be recorded, so a search comes first: in silence, so that what
-        // is found later is the graph's own.
+        // What is loaded or allocated on first use cannot be recorded, so a search comes first: in silence, so what is
+        // found later is the graph's own.
         self.opencl.samples.upload(&vec![C32::ZERO; samples.len()])?;
         self.run(&mut StageTimer::new(1, 0), Waits::Iteration)?;
         self.load(samples)?;

@@ -36,7 +36,7 @@ pub struct Run {
     pub verified: bool,
 }
 
-/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that can't be done
+/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that cannot be done
 /// here.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn run(
         Err(reason) => return Ok(Err(reason)),
     };
     let cl = Cl::new(bridge, api, second, count)?;
-    let known = Known::make(bridge, foreign, cl.svm, count * size_of::<C32>())?;
+    let known = Registration::make(bridge, foreign, cl.svm, count * size_of::<C32>())?;
     let input = generate(count, 1);
     // SAFETY: the whole of both.
     unsafe { cl.copy(cl.svm, input.as_ptr().cast(), size_of_val(&*input)) }?;
@@ -342,9 +342,9 @@ impl Drop for Cl {
 }
 
 /// A device model must be told of OpenCL memory; real hardware knows by itself.
-struct Known(Option<(ForeignHooks, *mut c_void)>);
+struct Registration(Option<(ForeignHooks, *mut c_void)>);
 
-impl Known {
+impl Registration {
     fn make(bridge: &Bridge, foreign: Option<ForeignHooks>, svm: *mut c_void, bytes: usize) -> Result<Self> {
         let Some(hooks) = foreign else {
             return Ok(Self(None));
@@ -356,7 +356,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for Registration {
     fn drop(&mut self) {
         if let Some((hooks, svm)) = self.0 {
             // it was made known, which is the only thing that could be wrong

@@ -34,7 +34,7 @@ impl GradeTrial {
     ///
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, the probe's kernels do not compile, or the route does not
-    /// work. It is no error if the grade is unavailable.
+    /// work. It is not an error if the grade is unavailable.
     pub fn run(
         selection: &Selection,
         options: &Options,
