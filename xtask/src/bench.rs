@@ -11,7 +11,7 @@ use crate::workspace::{Workspace, cargo};
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Crates with benches; all if none is named
+    /// Crates to measure (default: all with benches)
     #[arg(value_name = "CRATE")]
     packages: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub fn run(workspace: &Workspace, Options { packages }: &Options) -> Result<()> 
     let all = with_benches(workspace.root())?;
     if let Some(unknown) = packages.iter().find(|package| !all.contains(package)) {
         return Err(Error::Usage(format!(
-            "{unknown:?} has no benches; these have: {}",
+            "{unknown:?} has no benches; use {}",
             all.join(", ")
         )));
     }

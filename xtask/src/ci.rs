@@ -29,7 +29,7 @@ fn format(workspace: &Workspace) -> Result<()> {
         cmd!(sh, "rustfmt --check --edition 2024 {files...}")
             .quiet()
             .run()
-            .map_err(|_| Error::Failed("run `rustfmt --edition 2024` on the files named above".into()))
+            .map_err(|_| Error::Failed("run `rustfmt --edition 2024` on the files above".into()))
     })
 }
 
@@ -56,7 +56,7 @@ fn clippy(workspace: &Workspace, selections: &[&[&str]]) -> Result<()> {
         for selection in selections.iter().copied() {
             cmd!(sh, "{cargo} clippy {selection...} -- --deny warnings")
                 .run()
-                .map_err(|_| Error::Failed("clippy has complaints, see above".into()))?;
+                .map_err(|_| Error::Failed("clippy reported problems, see above".into()))?;
         }
         Ok(())
     })

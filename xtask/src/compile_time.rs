@@ -14,11 +14,11 @@ const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "hsa-sys", "rocblas-sys", "
 /// The longest acceptable wait for a user of the crate, on two cores.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Prints a line for each crate. One over the limit is reported but is no failure: the machine may just be busy.
+/// Prints a line for each crate. One over the limit is reported but is not a failure: the machine may just be busy.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let cargo = cargo();
-    // A folder of its own, so that nothing else has to be compiled again.
+    // A folder of its own, so nothing else has to be compiled again.
     let target = workspace.target().join("compile-time");
     let build = |name: &str| {
         cmd!(sh, "{cargo} build --quiet --package {name} --target-dir {target}")

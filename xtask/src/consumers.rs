@@ -1,6 +1,6 @@
 //! `cargo xtask consumers`: each published crate in a third-party program.
 //!
-//! The programs lie in `ci/consumers`, outside of the workspace, with one dependency each. A crate that compiles only
+//! The programs lie in `ci/consumers`, outside the workspace, with one dependency each. A crate that compiles only
 //! because another member of the workspace turns a feature on, or that drags in what a layer must not have, shows here.
 
 mod linked;
@@ -20,7 +20,7 @@ const LIST: &str = "crates.txt";
 /// Whether to write.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct Options {
-    /// Write the lists of the crates that come with each
+    /// Update the recorded dependencies of each consumer
     #[arg(long)]
     bless: bool,
 }
@@ -47,7 +47,7 @@ pub fn run(workspace: &Workspace, Options { bless }: Options) -> Result<()> {
     }
     if !problems.is_empty() {
         return Err(Error::Failed(format!(
-            "a consumer's crates changed:\n  {}\nif that is meant, run `cargo xtask consumers --bless`",
+            "the dependencies of a consumer changed:\n  {}\nif this is intended, run `cargo xtask consumers --bless`",
             problems.join("\n  ")
         )));
     }
@@ -62,7 +62,7 @@ pub fn run(workspace: &Workspace, Options { bless }: Options) -> Result<()> {
         .quiet()
         .run()
         .map_err(|_| Error::Failed(format!("ci/consumers/{name} does not build, see above")))?;
-        println!("{name}: builds alone");
+        println!("{name}: builds on its own");
     }
     linked::run(&sh, target)
 }
@@ -109,8 +109,8 @@ fn compare(consumer: &str, crates: &BTreeSet<String>, allowed: &str) -> Vec<Stri
     let allowed: BTreeSet<String> = allowed.lines().map(str::to_owned).collect();
     let more = crates.difference(&allowed);
     let fewer = allowed.difference(crates);
-    more.map(|name| format!("{consumer}: {name} came in"))
-        .chain(fewer.map(|name| format!("{consumer}: {name} is gone")))
+    more.map(|name| format!("{consumer}: {name} was added"))
+        .chain(fewer.map(|name| format!("{consumer}: {name} was removed")))
         .collect()
 }
 
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_crate_that_comes_in_or_goes_is_named() {
         let crates = ["a", "c"].map(str::to_owned).into();
-        assert_eq!(compare("x", &crates, "a\nb\n"), ["x: c came in", "x: b is gone"]);
+        assert_eq!(compare("x", &crates, "a\nb\n"), ["x: c was added", "x: b was removed"]);
         assert!(compare("x", &crates, "a\nc\n").is_empty());
         assert!(compare("x", &crates, &text(&crates)).is_empty());
     }

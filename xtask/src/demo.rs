@@ -50,8 +50,8 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     step("build hipcl", || {
         let sh = workspace.shell()?;
         let cargo = cargo();
-        // With the tests' features, so that they build nothing again. Cargo counts those of `[dev-dependencies]` only
-        // if a target that may use them is selected: any example will do.
+        // With the tests' features, so they build nothing again. Cargo counts those of `[dev-dependencies]` only if a
+        // target that may use them is selected: any example will do.
         let (crates, example) = (test::CRATES, "devices");
         cmd!(sh, "{cargo} build {crates...} --bin hipcl --example {example}")
             .run()
@@ -96,7 +96,7 @@ fn run_job(job: &Job, program: &Path, folder: &Path) -> Result<Done> {
         .map_err(|error| Error::io(program.display(), error))?;
     if !status.success() {
         return Err(Error::Failed(format!(
-            "`hipcl pipeline {}` ended with {status}, see above; `{} doctor` tells what was found",
+            "`hipcl pipeline {}` ended with {status}, see above; run `{} doctor` to examine the machine",
             job.name,
             program.display()
         )));

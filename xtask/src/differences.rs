@@ -18,13 +18,13 @@ const RECORDED: &str = "crates/hip-host-capi/tests/differences/recorded.txt";
 /// What to compare.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Where the emulator was set up
+    /// Folder where the emulator was set up
     #[arg(long, value_name = "FOLDER")]
     real: String,
-    /// These random sequences
+    /// Random sequences to run
     #[arg(long, value_name = "FIRST..END", default_value = "0..5200", value_parser = sequences)]
     sequences: String,
-    /// Write AMD's answers for machines without the emulator
+    /// Record AMD's answers for machines without the emulator
     #[arg(long)]
     record: bool,
 }
@@ -33,7 +33,7 @@ fn sequences(text: &str) -> Result<String> {
     let is_number = |text: &str| text.parse::<u64>().is_ok();
     match text.split_once("..") {
         Some((first, end)) if is_number(first) && is_number(end) => Ok(text.to_owned()),
-        _ => Err(Error::Usage("no range of numbers such as 0..100".into())),
+        _ => Err(Error::Usage("not a range of numbers such as 0..100".into())),
     }
 }
 
@@ -42,7 +42,7 @@ fn sequences(text: &str) -> Result<String> {
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if !Path::new(&options.real).join(EMULATOR).exists() {
         return Err(Error::Missing(format!(
-            "{}/{EMULATOR} is not there: name the folder in which the emulator was set up",
+            "{}/{EMULATOR} does not exist; name the folder where the emulator was set up",
             options.real
         )));
     }

@@ -27,7 +27,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     cmd!(sh, "{cargo} doc --workspace --no-deps")
         .env("RUSTDOCFLAGS", "--deny warnings")
         .run()
-        .map_err(|_| Error::Failed("the API documentation has complaints, see above".into()))?;
+        .map_err(|_| Error::Failed("the API documentation has problems, see above".into()))?;
 
     let mdbook = mdbook(workspace)?;
     let site = workspace.target().join("doc-site");
@@ -60,7 +60,7 @@ fn mdbook(workspace: &Workspace) -> Result<PathBuf> {
          --root {tools} --target-dir {build}"
     )
     .run()
-    .map_err(|_| Error::Failed("mdbook could not be installed, see above".into()))?;
+    .map_err(|_| Error::Failed("cannot install mdbook, see above".into()))?;
     remove_folder(&build).map_err(|error| Error::io(build.display(), error))?;
     Ok(program)
 }

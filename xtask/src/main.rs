@@ -41,56 +41,56 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Finds a C++ compiler and an OpenCL runtime, or installs a CPU runtime into target/
+    /// Find a C++ compiler and an OpenCL runtime, or install a CPU runtime into target/
     Setup(setup::Options),
-    /// Sets up, builds the program and runs the three jobs
+    /// Set up, build the program and run the three jobs
     Demo,
-    /// Sets up, runs every test and ends with `N passed, N failed, N skipped`
+    /// Set up, run every test and end with `N passed, N failed, N skipped`
     #[command(disable_help_flag = true)]
     Test(test::Options),
-    /// Runs the tests of HIP, rocBLAS and OpenCL, and the command's jobs, on one platform
+    /// Run the tests of HIP, rocBLAS and OpenCL, and the jobs of the command, on one platform
     TestGpu(test_gpu::Options),
-    /// Checks what is quick to check: format, tidy, clippy, the tests inside the libraries and of this program
+    /// Run the quick checks: format, tidy, clippy, the unit tests of the libraries and of this program
     Check,
-    /// Writes the raw bindings from the ROCm headers
+    /// Generate the raw bindings from the ROCm headers
     Codegen(codegen::Options),
-    /// Shows what the libraries of each ROCm release export, and what changed between releases
+    /// Show what the libraries of each ROCm release export, and what changed between releases
     Symbols(symbols::Options),
-    /// Checks arrows between crates, knots of modules, unsafe code and tracked files
+    /// Check dependencies between crates, cycles of modules, unsafe code and tracked files
     Tidy,
-    /// Builds each published crate in a program outside of the workspace
+    /// Build each published crate in a program outside the workspace
     Consumers(consumers::Options),
-    /// Runs every OpenCL kernel on Oclgrind, fetched into target/, which checks each access
+    /// Run every OpenCL kernel on Oclgrind, fetched into target/, which checks each memory access
     Oclgrind,
-    /// Loads AMD's own HIP of each release, fetched into target/, and sees it answer
+    /// Load AMD's HIP library of each release, fetched into target/, and check that it answers
     RealHip,
-    /// Compares the host platform with AMD's HIP on an emulated card, call by call
+    /// Compare the host platform with AMD's HIP on an emulated GPU, call by call
     Differences(differences::Options),
-    /// Compiles the raw layer for other systems
+    /// Compile the raw layer for other systems
     Targets,
-    /// Builds each crate with the oldest Rust that it states, fetched by rustup
+    /// Build each crate with the oldest Rust that it supports, fetched by rustup
     Msrv,
-    /// Prints how long each crate of the raw layer takes to compile
+    /// Print how long each crate of the raw layer takes to compile
     CompileTime,
-    /// Changes the code that orders work, bit by bit, and sees whether the tests notice (hours)
+    /// Mutate the code that orders work, and check that the tests notice (takes hours)
     Mutants(mutants::Options),
-    /// Interprets the tests that need no driver, on the nightly toolchain's Miri
+    /// Interpret the tests that need no driver with Miri (nightly toolchain)
     Miri,
-    /// Runs those with threads under ThreadSanitizer, on the nightly toolchain
+    /// Run the multi-threaded ones of these tests under ThreadSanitizer (nightly toolchain)
     Tsan,
-    /// Measures what the layers cost on the host; for figures of devices see `hipcl bench`
+    /// Measure the overhead of the layers on the host; `hipcl bench` measures devices
     Bench(bench::Options),
-    /// Builds the API documentation and the book
+    /// Build the API documentation and the book
     Docs,
-    /// Runs everything that a change has to pass, the tests last
+    /// Run everything that a change must pass, the tests last
     Ci,
-    /// Tries an OpenCL library. `setup` runs itself so that a driver that crashes takes only a child with it.
+    /// Try an OpenCL library. `setup` runs itself, so a crash of the driver ends only the child process.
     #[command(name = setup::probe::CHILD_TASK, hide = true)]
     Probe {
         /// The library
         library: String,
     },
-    /// Runs the programs of a bundle, beside which this program lies
+    /// Run the programs of the bundle that this program is part of
     #[command(name = test_gpu::RUNNER_TASK, hide = true)]
     GpuRun(test_gpu::Options),
 }
@@ -123,7 +123,9 @@ fn parse(args: impl IntoIterator<Item = String>) -> Result<Option<Task>> {
             print!("{error}");
             Ok(None)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Error::Usage(format!("name a task: {}", tasks()))),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(Error::Usage(format!("no task; the tasks are {}", tasks())))
+        }
         ErrorKind::InvalidSubcommand => {
             let text = error.to_string();
             Err(Error::Usage(format!("{}; the tasks are {}", said(&text), tasks())))

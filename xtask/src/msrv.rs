@@ -20,7 +20,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     for (version, crates) in claims(workspace.metadata()) {
         if is_version(&current, &version) {
             println!(
-                "Rust {version}, which everything here is checked with: {} crates",
+                "Rust {version}, the toolchain of this workspace: {} crates",
                 crates.len()
             );
             continue;
@@ -42,7 +42,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         .run()
         .map_err(|_| {
             Error::Failed(format!(
-                "a crate does not build with the Rust {version} that its `rust-version` states, see above"
+                "a crate does not build with Rust {version}, which its `rust-version` states, see above"
             ))
         })?;
         println!("Rust {version} builds {}", crates.join(", "));

@@ -5,7 +5,7 @@
 //! miss is built for the next stage. The first test that fails ends a mutant. One that survives the last stage must be
 //! in the list of known survivors, with a reason, or the task fails.
 //!
-//! The task mutates the working tree itself, so that build outputs are reused, and reverts each change afterwards. It
+//! The task mutates the working tree itself, so build outputs are reused, and reverts each change afterwards. It
 //! refuses a tree with uncommitted changes in these files, so that `git checkout` restores them however the task ends.
 //!
 //! What was caught is kept in `target/mutants` and not tried again until its file changes: an interrupted run goes on
@@ -181,13 +181,13 @@ const CONTENTS: &str = "contents.txt";
 /// Which mutants to try.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// So many of each file, the same on every run
+    /// At most this many mutants of each file, the same on every run
     #[arg(long, value_name = "N")]
     most: Option<usize>,
-    /// Every Nth only, from the Kth on, counted from 0
+    /// Only every Nth mutant, from the Kth (counted from 0)
     #[arg(long, value_name = "K/N", value_parser = Shard::parse)]
     shard: Option<Shard>,
-    /// Packages; all with code that orders work if none is named
+    /// Packages to mutate (default: all with code that orders work)
     #[arg(value_name = "PACKAGE", value_parser = package)]
     packages: Vec<String>,
 }
@@ -219,9 +219,9 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     check_tool()?;
     check_clean(root, &groups)?;
     setup::run(workspace)?;
-    let known = Known::read(&root.join(KNOWN))?;
+    let known = KnownSurvivors::read(&root.join(KNOWN))?;
 
-    let mut all = Found::default();
+    let mut all = Outcomes::default();
     for (number, group) in groups.into_iter().enumerate() {
         let name = format!("{}-{number}", group.package);
         let found = step(&format!("mutants of {}", group.files.join(", ")), || {
@@ -258,7 +258,7 @@ fn check_tool() -> Result<()> {
         return Ok(());
     }
     Err(Error::Missing(format!(
-        "{TOOL} is not installed: run `cargo install {TOOL} --locked`"
+        "{TOOL} is not installed; run `cargo install {TOOL} --locked`"
     )))
 }
 
@@ -272,26 +272,26 @@ fn check_clean(root: &Path, groups: &[&Group]) -> Result<()> {
         .map_err(|error| Error::io("cannot start git", error))?;
     if !output.status.success() {
         return Err(Error::Missing(
-            "this is not a git working tree, so changes could not be reverted: clone it".into(),
+            "this is not a git working tree, so changes could not be reverted; clone the repository".into(),
         ));
     }
     match String::from_utf8_lossy(&output.stdout).lines().next() {
         None => Ok(()),
         Some(line) => Err(Error::Failed(format!(
-            "`{}` has uncommitted changes: commit them, or `git checkout` what an interrupted run left",
+            "`{}` has uncommitted changes; commit them, or revert what an interrupted run left with `git checkout`",
             line.get(3..).unwrap_or(line)
         ))),
     }
 }
 
-fn of_group(workspace: &Workspace, group: &Group, name: &str, options: &Options) -> Result<Found> {
+fn of_group(workspace: &Workspace, group: &Group, name: &str, options: &Options) -> Result<Outcomes> {
     let folder = workspace.target().join("mutants");
     let mut chosen = options.choose(group.listed(workspace)?);
     // An interrupted run kept nothing itself.
     for number in 0..group.stages.len() {
         keep(&folder, &folder.join(name).join(number.to_string()))?;
     }
-    let kept = Kept::read(&folder)?;
+    let kept = EarlierOutcomes::read(&folder)?;
     let mut found = kept.of(&chosen, |file| content(workspace.root(), file))?;
     chosen.retain(|mutant| !found.judged().any(|judged| judged == mutant));
     for (number, stage) in group.stages.iter().enumerate() {
@@ -362,7 +362,7 @@ impl Options {
         }
         match self.shard {
             None => listed,
-            // Round robin, so that a shard does not hold a single file.
+            // Round robin, so a shard does not hold a single file.
             Some(Shard { place, of }) => listed.into_iter().skip(place).step_by(of).collect(),
         }
     }
@@ -403,7 +403,7 @@ fn keep(folder: &Path, out: &Path) -> Result<()> {
         .filter_map(|line| line.split_once(' '))
         .map(|(content, file)| (file, content))
         .collect();
-    let found = Found::read(&out.join("mutants.out"))?;
+    let found = Outcomes::read(&out.join("mutants.out"))?;
     let path = folder.join(KEPT);
     let mut text = read_or_empty(&path)?;
     for (outcome, names) in found.kinds() {
@@ -424,16 +424,16 @@ fn keep(folder: &Path, out: &Path) -> Result<()> {
 
 /// The outcomes of earlier runs, which hold while a mutant's file is the same.
 #[derive(Debug, Default)]
-struct Kept(Vec<String>);
+struct EarlierOutcomes(Vec<String>);
 
-impl Kept {
+impl EarlierOutcomes {
     fn read(folder: &Path) -> Result<Self> {
         Ok(Self(lines(&read_or_empty(&folder.join(KEPT))?)))
     }
 
     /// Those of these mutants.
-    fn of(&self, mutants: &[String], content: impl Fn(&str) -> Result<String>) -> Result<Found> {
-        let mut found = Found::default();
+    fn of(&self, mutants: &[String], content: impl Fn(&str) -> Result<String>) -> Result<Outcomes> {
+        let mut found = Outcomes::default();
         let mut contents = BTreeMap::new();
         for name in mutants {
             let file = file_of(name);
@@ -496,7 +496,7 @@ impl Stage {
             match status.success() {
                 true => Ok(()),
                 false => Err(Error::Failed(format!(
-                    "the tests of {} fail without any change, see above",
+                    "the tests of {} fail without a mutation, see above",
                     self.package
                 ))),
             }
@@ -512,7 +512,7 @@ impl Stage {
 }
 
 /// Has cargo-mutants run the tests of a stage on these mutants.
-fn tried(workspace: &Workspace, out: &Path, mutants: &[String], stage: &Stage, limit: Duration) -> Result<Found> {
+fn tried(workspace: &Workspace, out: &Path, mutants: &[String], stage: &Stage, limit: Duration) -> Result<Outcomes> {
     let files: BTreeSet<&str> = mutants.iter().map(|name| file_of(name)).collect();
     let selection = stage.selection();
     let status = Command::new(cargo())
@@ -534,7 +534,7 @@ fn tried(workspace: &Workspace, out: &Path, mutants: &[String], stage: &Stage, l
         .map_err(|error| Error::io("cannot start cargo", error))?;
     match status.code() {
         // All caught; some missed; some timed out.
-        Some(0 | 2 | 3) => Found::read(&out.join("mutants.out")),
+        Some(0 | 2 | 3) => Outcomes::read(&out.join("mutants.out")),
         _ => Err(Error::Failed(format!("{TOOL} ended with {status}, see above"))),
     }
 }
@@ -553,7 +553,7 @@ fn escaped(text: &str) -> String {
 
 /// The outcomes of the mutants, by name.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct Outcomes {
     caught: Vec<String>,
     /// The tests timed out, which a person would have noticed.
     late: Vec<String>,
@@ -562,7 +562,7 @@ struct Found {
     unviable: Vec<String>,
 }
 
-impl Found {
+impl Outcomes {
     /// What cargo-mutants wrote; each file comes with the first mutant of its kind.
     fn read(folder: &Path) -> Result<Self> {
         let lines = |name: &str| read_or_empty(&folder.join(name)).map(|text| lines(&text));
@@ -609,7 +609,7 @@ impl Found {
             all => format!("{:.1} % caught", 100.0 * noticed as f64 / all as f64),
         };
         format!(
-            "{} tried, {} caught, {} out of time, {missed} survived, {} did not compile: {score}",
+            "{} tried, {} caught, {} timed out, {missed} survived, {} did not compile: {score}",
             noticed + missed,
             self.caught.len(),
             self.late.len(),
@@ -620,9 +620,9 @@ impl Found {
 
 /// Survivors, with the reason why no test has to notice them.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Known(BTreeMap<String, String>);
+struct KnownSurvivors(BTreeMap<String, String>);
 
-impl Known {
+impl KnownSurvivors {
     fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::io(path.display(), error))?;
         Self::parse(&text)
@@ -644,12 +644,12 @@ impl Known {
         Ok(Self(known))
     }
 
-    fn judge(&self, found: &Found) -> Result<()> {
+    fn judge(&self, found: &Outcomes) -> Result<()> {
         let noticed: Vec<String> = found.caught.iter().chain(&found.late).map(placeless).collect();
         let missed: Vec<String> = found.missed.iter().map(placeless).collect();
         for name in self.0.keys() {
             if noticed.contains(name) && !missed.contains(name) {
-                println!("{KNOWN}: {name} is caught now: remove it");
+                println!("{KNOWN}: {name} is caught now; remove it");
             }
         }
         let new: Vec<&String> = found
@@ -663,7 +663,7 @@ impl Known {
         match new.len() {
             0 => Ok(()),
             n => Err(Error::Failed(format!(
-                "{n} mutants survived that {KNOWN} does not list: write a test that catches them, or add them with a reason"
+                "{n} surviving mutants are not in {KNOWN}; write tests that catch them, or add them with a reason"
             ))),
         }
     }
@@ -690,11 +690,11 @@ mod tests {
         list.iter().map(|arg| arg.to_string()).collect()
     }
 
-    fn found(caught: &[&str], missed: &[&str]) -> Found {
-        Found {
+    fn found(caught: &[&str], missed: &[&str]) -> Outcomes {
+        Outcomes {
             caught: args(caught),
             missed: args(missed),
-            ..Found::default()
+            ..Outcomes::default()
         }
     }
 
@@ -713,30 +713,30 @@ mod tests {
 
     #[test]
     fn a_survivor_is_known_by_its_file_and_change_wherever_its_line_is() {
-        let known = Known::parse("# why\n\na.rs: replace x -> u8 with 0 | it is 0 anyway\n").unwrap();
+        let known = KnownSurvivors::parse("# why\n\na.rs: replace x -> u8 with 0 | it is 0 anyway\n").unwrap();
         let moved = found(&[], &["a.rs:77:5: replace x -> u8 with 0"]);
         assert!(known.judge(&moved).is_ok());
         let new = found(&["a.rs:77:5: replace x -> u8 with 0"], &["b.rs:1:1: delete ! in y"]);
         let error = known.judge(&new).unwrap_err().to_string();
-        assert!(error.starts_with("1 mutants"), "{error}");
+        assert!(error.starts_with("1 surviving mutants"), "{error}");
         for line in ["a.rs: delete ! in y", "a.rs: delete ! in y | "] {
-            assert!(Known::parse(line).is_err(), "{line:?}");
+            assert!(KnownSurvivors::parse(line).is_err(), "{line:?}");
         }
     }
 
     #[test]
     fn timeouts_count_as_caught_and_build_failures_do_not_count() {
         let mut all = found(&["a", "b"], &["c"]);
-        all.add(Found {
+        all.add(Outcomes {
             late: args(&["d"]),
             unviable: vec!["e".into(); 9],
-            ..Found::default()
+            ..Outcomes::default()
         });
         assert_eq!(
             all.line(),
-            "4 tried, 2 caught, 1 out of time, 1 survived, 9 did not compile: 75.0 % caught"
+            "4 tried, 2 caught, 1 timed out, 1 survived, 9 did not compile: 75.0 % caught"
         );
-        assert!(Found::default().line().ends_with("nothing to try"));
+        assert!(Outcomes::default().line().ends_with("nothing to try"));
     }
 
     #[test]
@@ -788,7 +788,7 @@ mod tests {
                 keep(target.path(), &out).unwrap();
             }
             let content = |file: &str| Ok(if file == "a.rs" { a } else { "two" }.to_owned());
-            let kept = Kept::read(target.path()).unwrap();
+            let kept = EarlierOutcomes::read(target.path()).unwrap();
             kept.of(&asked, content).unwrap()
         };
         let same = now("one");
@@ -822,6 +822,6 @@ mod tests {
                 }
             }
         }
-        Known::read(&root.join(KNOWN)).unwrap();
+        KnownSurvivors::read(&root.join(KNOWN)).unwrap();
     }
 }

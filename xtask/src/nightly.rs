@@ -104,7 +104,7 @@ pub fn miri(workspace: &Workspace) -> Result<()> {
             .env("HIPCL_MODEL_OPERATIONS", "300")
             .env("PROPTEST_CASES", "8")
             .run()
-            .map_err(|_| Error::Failed(format!("Miri has complaints about {package}, see above")))?;
+            .map_err(|_| Error::Failed(format!("Miri reported problems in {package}, see above")))?;
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ pub fn tsan(workspace: &Workspace) -> Result<()> {
             .env("TSAN_OPTIONS", "halt_on_error=1")
             .run()
             .map_err(|_| {
-                let reported = "ThreadSanitizer has complaints about";
+                let reported = "ThreadSanitizer reported problems in";
                 Error::Failed(format!("{reported} {package}, see above"))
             })?;
     }
@@ -151,7 +151,7 @@ fn need(sh: &Shell, component: &str) -> Result<()> {
     match listed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component))) {
         true => Ok(()),
         false => Err(Error::Missing(format!(
-            "no {component} here: run `rustup toolchain install {TOOLCHAIN} --component {component}`"
+            "{component} is not installed; run `rustup toolchain install {TOOLCHAIN} --component {component}`"
         ))),
     }
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask oclgrind`: every OpenCL kernel on a device that checks each access to memory.
 //!
-//! Oclgrind interprets kernels and reports accesses outside of a buffer and data races with their
-//! source lines. Its exit status does not show them, so its log must: it must hold a planted error
-//! and nothing else. Its check for uninitialized values is left out: Oclgrind 21.10 reports values
-//! that went through `fma` of a vector, and gives up at LLVM's `freeze`.
+//! Oclgrind interprets kernels and reports accesses outside a buffer and data races with their source lines. Its exit
+//! status does not show them, so its log must: it must hold a planted error and nothing else. Its check for
+//! uninitialized values is left out: Oclgrind 21.10 reports values that went through `fma` of a vector, and gives up at
+//! LLVM's `freeze`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,10 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         let found = checker.test(&sh, package, &[])?;
         if !found.trim().is_empty() {
             return Err(Error::Failed(format!(
-                "Oclgrind has complaints about the kernels of {package}:\n{found}"
+                "Oclgrind reported problems in the kernels of {package}:\n{found}"
             )));
         }
-        println!("Oclgrind has nothing to say about the kernels of {package}");
+        println!("Oclgrind reported no problem in the kernels of {package}");
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ impl Checker {
             _ => {}
         }
         let cargo = cargo();
-        // Built before, so that the compiler does not meet Oclgrind's libraries.
+        // Built before, so the compiler does not meet Oclgrind's libraries.
         cmd!(sh, "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run")
             .quiet()
             .run()?;
@@ -98,7 +98,7 @@ impl Checker {
             }
         }
         Err(Error::Missing(format!(
-            "no OpenCL headers in {}; remove the folder and run the task again",
+            "no OpenCL headers in {}; remove the folder, and run the task again",
             parent.display()
         )))
     }
@@ -107,7 +107,7 @@ impl Checker {
 /// The folder with Oclgrind and what it needs, from the distribution's packages.
 fn unpacked(sh: &Shell, folder: &Path) -> std::result::Result<PathBuf, String> {
     let tree = folder.join("tree");
-    // Written last, so that an interrupted run begins anew.
+    // Written last, so an interrupted run begins anew.
     let record = folder.join("complete");
     if record.exists() {
         return Ok(tree);

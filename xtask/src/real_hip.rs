@@ -27,7 +27,7 @@ const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let program = test_program(&sh)?;
-    // Of a release that is read from bindings there is no library to be had.
+    // Of a release that is read from bindings there is not a library to be had.
     let with_library = RELEASES
         .iter()
         .filter(|release| release.supported)
@@ -35,8 +35,12 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     for (release, suite) in with_library {
         let tree = unpacked(&sh, workspace.target(), release, suite)
             .map_err(|error| Error::Missing(format!("no HIP of ROCm {}: {error}", release.name)))?;
-        let lines = test(&sh, &program, &tree)
-            .map_err(|output| Error::Failed(format!("the HIP of ROCm {} does not pass:\n{output}", release.name)))?;
+        let lines = test(&sh, &program, &tree).map_err(|output| {
+            Error::Failed(format!(
+                "the HIP library of ROCm {} does not pass:\n{output}",
+                release.name
+            ))
+        })?;
         for line in lines {
             println!("ROCm {}: {line}", release.name);
         }
@@ -72,7 +76,7 @@ fn unpacked(sh: &Shell, target: &Path, release: &Release, suite: &str) -> std::r
         .filter(|library| ["hip", "hiprtc"].contains(&library.name))
         .map(|library| format!("{}={}", library.package.name, library.package.version))
         .collect();
-    // Written last, so that an interrupted run begins anew.
+    // Written last, so an interrupted run begins anew.
     let (record, contents) = (folder.join("packages"), packages.join("\n"));
     let tree = folder.join("tree");
     if fs::read_to_string(&record).is_ok_and(|text| text == contents) {
@@ -103,7 +107,7 @@ fn unpacked(sh: &Shell, target: &Path, release: &Release, suite: &str) -> std::r
     Ok(tree)
 }
 
-/// A private apt configuration for which nothing is installed, so that it fetches the C library too.
+/// A private apt configuration for which nothing is installed, so it fetches the C library too.
 fn apt(sh: &Shell, suite: &str, folder: &Path) -> std::result::Result<PathBuf, Trouble> {
     let mirror = Mirror::of_this_machine(sh)?;
     let mut lines = mirror.line(suite);

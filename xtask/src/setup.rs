@@ -43,7 +43,7 @@ pub struct Options {
     /// Install a runtime even if the system has one
     #[arg(long)]
     force_local: bool,
-    /// Put Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
+    /// Install Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
     #[arg(long)]
     vulkan: bool,
     /// Install this runtime

@@ -48,7 +48,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
             .ignore_stdout()
             .ignore_stderr()
             .run()
-            .map_err(|error| Error::Missing(format!("no Rust for {triple} here: {error}")))?;
+            .map_err(|error| Error::Missing(format!("Rust for {triple} is not installed: {error}")))?;
         cmd!(
             sh,
             "{cargo} check --quiet --target {triple} {packages...} {features...}"

@@ -22,7 +22,7 @@ struct Summary {
     skipped: u64,
 }
 
-/// Every test but this program's own, with what is off by default and tested all the same.
+/// Every test but this program's own, with what is off by default and tested anyway.
 pub const CRATES: [&str; 5] = ["--workspace", "--exclude", "xtask", "--features", "interop/vulkan"];
 
 /// This program's own tests, apart: together with the others it would be built with more features than it was started
@@ -32,10 +32,10 @@ const XTASK: [&str; 2] = ["--package", "xtask"];
 /// What to run, on which runtime.
 #[derive(Debug, Default, clap::Args)]
 pub struct Options {
-    /// Install and use this OpenCL runtime, beside the one that programs find; the first option
+    /// Install this OpenCL runtime and use it in addition to the one that programs find; must come first
     #[arg(long, value_name = "RUNTIME", value_parser = setup::RUNTIMES)]
     pub opencl: Option<String>,
-    /// Arguments for `cargo test`; with any of them, this program's own tests are left out
+    /// Arguments for `cargo test`; any argument leaves out the tests of this program
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub args: Vec<String>,
 }

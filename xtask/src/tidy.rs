@@ -22,7 +22,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {
         Some(files) => problems.extend(text::violations(workspace.root(), &files)),
-        None => println!("tidy: no git checkout, so the files' text is not checked"),
+        None => println!("tidy: not a git checkout, so the text of files is not checked"),
     }
     if problems.is_empty() {
         return Ok(());

@@ -44,7 +44,7 @@ impl Workspace {
         &self.root
     }
 
-    /// The folder of all build outputs; nothing is ever installed outside of it.
+    /// The folder of all build outputs; nothing is ever installed outside it.
     pub fn target(&self) -> &Path {
         &self.target
     }

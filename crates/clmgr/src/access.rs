@@ -42,7 +42,7 @@ impl fmt::Display for Access {
 
 /// What kernels and the host may do with a buffer object, by its `cl_mem_flags`.
 ///
-/// The default lets both do everything.
+/// The default permits everything to both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BufferAccess {
     /// What kernels may do: `CL_MEM_READ_ONLY`, `CL_MEM_WRITE_ONLY` or `CL_MEM_READ_WRITE`.
@@ -126,7 +126,7 @@ impl fmt::Display for BufferAccess {
         write!(f, "{} for kernels, ", self.device)?;
         match self.host {
             Some(host) => write!(f, "{host} for the host"),
-            None => f.write_str("closed to the host"),
+            None => f.write_str("no access for the host"),
         }
     }
 }

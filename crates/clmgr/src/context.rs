@@ -115,8 +115,8 @@ impl Context {
         self.0.raw.0
     }
 
-    /// A small shared virtual memory block that kernels are declared to write, so that OpenCL keeps
-    /// them in order; see [`Kernel::launch`](crate::Kernel::launch).
+    /// A small shared virtual memory block that kernels are declared to write, so OpenCL keeps them in order; see
+    /// [`Kernel::launch`](crate::Kernel::launch).
     pub(crate) fn order_token(&self) -> Option<Handle> {
         *self.0.order_token.get_or_init(|| {
             let (alloc, _) = (self.api().clSVMAlloc?, self.api().clSVMFree?);

@@ -18,8 +18,8 @@ unsafe impl Send for Handle {}
 // SAFETY: as for `Send`: a shared handle gives nothing but calls that are thread-safe.
 unsafe impl Sync for Handle {}
 
-/// The values that stand for OpenCL objects, each found by its handle, so that one object has one
-/// value even if it is met twice.
+/// The values that stand for OpenCL objects, each found by its handle, so one object has one value even if it is met
+/// twice.
 pub(crate) struct Live<T>(Mutex<Option<HashMap<Handle, Weak<T>>>>);
 
 impl<T> Live<T> {

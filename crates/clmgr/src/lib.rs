@@ -1,19 +1,19 @@
-//! OpenCL manager: finds OpenCL, and offers contexts, queues, buffers, programs and an FFT on it.
+//! OpenCL manager: loads OpenCL at run time and provides contexts, queues, buffers, programs and an FFT.
 //!
-//! | module | what it holds |
+//! | types | purpose |
 //! |---|---|
 //! | [`Manager`] | the OpenCL libraries found and their devices |
 //! | [`Device`], [`DeviceInfo`], [`Context`] | what a device can do; a context of exactly one device |
 //! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
-//! | [`Program`], [`ProgramCache`], [`Kernel`] | compiling, keeping what was compiled, launching |
+//! | [`Program`], [`ProgramCache`], [`Kernel`] | compilation, the cache of compiled programs, launches |
 //! | [`RegularBuffer`], [`SvmBuffer`], [`HostPtrBuffer`] | the kinds of memory; [`SubBuffer`] is a part of one |
 //! | [`BufferFactory`], [`BufferPolicy`], [`Buffer`] | one type over all kinds, chosen by rules and explained |
 //! | [`BufferBridge`] | copies between contexts |
 //! | [`MemoryPool`] | memory kept for the next request |
-//! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that someone else created |
+//! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that other code created |
 //! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
 //! | [`ImportedBuffer`], [`Semaphore`] | memory and semaphores by file descriptor, where the device has them |
-//! | [`StrictAmd`] | makes any OpenCL as strict as AMD's, for tests |
+//! | [`StrictAmd`] | makes any OpenCL implementation as strict as AMD's, for tests |
 //! | [`Api`] | the table of function pointers that everything above calls through |
 //!
 //! ```
@@ -37,19 +37,19 @@
 //!
 //! # What this layer does
 //!
-//! * It loads OpenCL at run time. Nothing is linked, and a machine without OpenCL yields an error
-//!   that lists what was tried.
-//! * Every safe call either completes before it returns or is ordered by the queue it names.
-//!   Dropping a buffer never frees memory that enqueued commands still use: each allocation
-//!   remembers the queues that used it and its drop waits for them, because `clSVMFree` does not.
-//! * An impossible choice of memory is refused, never changed silently.
+//! * It loads OpenCL at run time and links nothing. Without OpenCL, [`Manager::load`] returns an error that lists what
+//!   was tried.
+//! * Every safe call either completes before it returns or is ordered by the queue it names. Dropping a buffer never
+//!   frees memory that enqueued commands still use: each allocation records the queues that used it, and its drop waits
+//!   for them, because `clSVMFree` does not.
+//! * It refuses an impossible choice of memory and never substitutes another one.
 //!
 //! # What it does not do
 //!
-//! * It does not order kernels on different queues against each other. Use [`Queue::wait_for`].
-//! * It creates no out-of-order queues, since ROCm has none, and no context of several devices,
-//!   since ROCm then moves its memory to the host.
-//! * It knows no HIP.
+//! * It does not order kernels on different queues. Use [`Queue::wait_for`].
+//! * It does not create out-of-order queues, because ROCm has none, or contexts of several devices, because ROCm then
+//!   moves their memory to the host.
+//! * It does not use HIP.
 
 // Each group uses only itself and those above it.
 

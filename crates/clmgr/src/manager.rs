@@ -36,7 +36,7 @@ impl fmt::Display for LibraryKind {
         f.write_str(match self {
             Self::Named => "named by HIPCL_OPENCL",
             Self::SystemLoader => "the system's ICD loader",
-            Self::Driver => "named by a file in hipcl-opencl",
+            Self::Driver => "named by a driver file in hipcl-opencl",
         })
     }
 }
@@ -109,7 +109,7 @@ impl Manager {
             Ok(value) if !value.is_empty() => {
                 return Err(loader::nothing_found(vec![Tried {
                     path: strict_amd::VARIABLE.into(),
-                    reason: format!("its one value is `amd`, not `{value}`"),
+                    reason: format!("unknown value `{value}`; use `amd`"),
                 }]));
             }
             _ => false,

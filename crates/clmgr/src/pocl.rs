@@ -16,12 +16,10 @@ pub(crate) fn without_device(platform: &str, variable: impl Fn(&str) -> Option<O
         .find_map(|name| Some((name, variable(name).filter(|value| !value.is_empty())?)));
     Some(match folder {
         Some((name, folder)) => format!(
-            "PoCL has no device if it can't write its cache: is {} ({name}) a folder that this user may write to? \
-             else name one in POCL_CACHE_DIR",
+            "PoCL reports no device if it cannot write its cache: check that this user may write to {} ({name}), or set POCL_CACHE_DIR to another folder",
             folder.display()
         ),
-        None => "PoCL has no device if it can't write its cache, and none of POCL_CACHE_DIR, XDG_CACHE_HOME and HOME \
-             is set: name a folder in POCL_CACHE_DIR"
+        None => "PoCL reports no device if it cannot write its cache, and none of POCL_CACHE_DIR, XDG_CACHE_HOME and HOME is set: set POCL_CACHE_DIR to a folder"
             .to_owned(),
     })
 }

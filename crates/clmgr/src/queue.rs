@@ -45,7 +45,7 @@ impl Context {
         Queue::create(self, false)
     }
 
-    /// A new in-order queue whose events carry times, see [`Event::profile`](crate::Event::profile).
+    /// A new in-order queue whose events record times, see [`Event::profile`](crate::Event::profile).
     ///
     /// # Errors
     ///

@@ -2,9 +2,9 @@
 
 /// The length at which to look through a growing list for entries that are over.
 ///
-/// Checking an entry costs a driver call. The list is looked through when as many entries have arrived as were
-/// left the last time, so that an entry costs a constant number of calls on average and the list stays below twice
-/// the entries in use.
+/// Checking an entry costs a driver call. The list is looked through when as many entries have arrived as were left the
+/// last time, so an entry costs a constant number of calls on average and the list stays below twice the entries in
+/// use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep {
     due_at: usize,

@@ -1,4 +1,4 @@
-//! Which queues have used an allocation, so that it is not freed under them.
+//! Which queues have used an allocation, so it is not freed under them.
 //!
 //! `clSVMFree` and the memory under `CL_MEM_USE_HOST_PTR` do not wait for commands. Each allocation
 //! therefore keeps the last command of every queue that used it, and its drop waits for those. The context's registry
@@ -161,13 +161,13 @@ pub(crate) struct Registry(RwLock<Live>);
 
 #[derive(Default)]
 struct Live {
-    objects: HashMap<Handle, Known>,
+    objects: HashMap<Handle, RegisteredObject>,
     /// First address, to the address behind the last byte and the usage.
     ranges: BTreeMap<usize, (usize, Weak<Usage>)>,
 }
 
 /// What is known about a buffer object. Several owners may hold references to one object.
-struct Known {
+struct RegisteredObject {
     usage: Arc<Usage>,
     access: BufferAccess,
     owners: usize,
@@ -178,7 +178,7 @@ impl Registry {
     /// already, else `usage`.
     pub fn add_object(&self, object: Handle, access: BufferAccess, usage: Arc<Usage>) -> Arc<Usage> {
         let mut live = self.0.write();
-        let known = live.objects.entry(object).or_insert(Known {
+        let known = live.objects.entry(object).or_insert(RegisteredObject {
             usage,
             access,
             owners: 0,

@@ -189,9 +189,9 @@ fn a_folder_or_file_writable_by_others_is_not_used() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     chmod(&file, 0o602);
-    assert_eq!((compiled("others may write"), compiled("")), (1, 0));
+    assert_eq!((compiled("other users may write"), compiled("")), (1, 0));
     chmod(&folder, 0o777);
-    assert_eq!(compiled("others may write"), 1);
+    assert_eq!(compiled("other users may write"), 1);
     chmod(&folder, 0o755);
     assert_eq!(compiled(""), 0);
     // A pipe: opening it would block until a writer appears.

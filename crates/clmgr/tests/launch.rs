@@ -97,7 +97,7 @@ fn arguments_that_do_not_fit_are_refused_before_the_driver_sees_them() {
     let range = NdRange::d1(16);
     let text = refused(&kernel, &fixture.queue, range, &[a, a, one]);
     assert!(
-        text.contains("`affine`") && text.contains("3 arguments given, it takes 4"),
+        text.contains("`affine`") && text.contains("got 3 arguments, it takes 4"),
         "{text}"
     );
     assert!(refused(&kernel, &fixture.queue, range, &[a, a, one, one, one]).contains("5 arguments"));

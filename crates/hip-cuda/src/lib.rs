@@ -1,31 +1,32 @@
 //! HIP, HIPRTC, rocBLAS and rocSOLVER over the CUDA driver, NVRTC, cuBLAS and cuSOLVER.
 //!
 //! The same binaries that call ROCm through the tables of `hip-sys`, `rocblas-sys` and `rocsolver-sys` run on an NVIDIA
-//! GPU: each slot is a C function with HIP's arguments, codes and obligations. A slot whose function is not built is
-//! empty. Nothing is linked: the libraries are opened at run time, and without them [`open`] reports what is missing.
+//! GPU: each slot is a C function with HIP's arguments, codes and obligations. The slot of a function that is not
+//! implemented is empty. Nothing is linked: the libraries are opened at run time, and without them [`open`] reports
+//! what is missing.
 //!
 //! | module | what |
 //! |---|---|
 //! | `cuda` | NVIDIA's libraries, as tables of functions that return `Result` |
-//! | `code`, `error`, `text` | CUDA's codes as HIP's; a thread's last error; what the codes are called |
-//! | `init` | the start, and versions |
+//! | `code`, `error`, `text` | CUDA codes as HIP codes; a thread's last error; names of codes |
+//! | `init` | initialisation and versions |
 //! | `device` | devices, their attributes, the context that each thread works in |
 //! | `memory` | allocation, copies, fills, pools, virtual memory, file descriptors |
 //! | `stream`, `event`, `graph` | order |
 //! | `rtc`, `module`, `launch` | kernels: compiled by NVRTC from HIP's dialect, loaded, launched |
-//! | [`peer`] | cuBLAS and cuFFT as they are, to measure against |
+//! | [`peer`] | direct calls of cuBLAS and cuFFT, for comparison |
 //! | `blas`, `solver` | rocBLAS on cuBLAS; rocSOLVER on cuSOLVER and, for what it lacks, on cuBLAS |
 //!
 //! # Where CUDA differs from HIP
 //!
-//! | matter | HIP on Linux | CUDA | here |
+//! | behaviour | HIP on Linux | CUDA | here |
 //! |---|---|---|---|
-//! | file descriptor passed to an import | stays the caller's | is taken over | duplicated before the import |
+//! | file descriptor passed to an import | still belongs to the caller | taken over | duplicated before the import |
 //! | `hipMemImportFromShareableHandle` | pointer to the descriptor (before 7.1) | the descriptor | as HIP 6.4 |
 //! | `hipMalloc(0)` | success, null | an error | as HIP |
 //! | `hipMemset`, `hipMemcpy` on the device | complete on return | may return earlier | complete on return |
 //! | dynamic shared memory over 48 KiB | allowed | after opting in | opted in at launch |
-//! | lanes of a warp | 64 | 32 | 32: kernels must ask `warpSize` |
+//! | lanes of a warp | 64 | 32 | 32: kernels must query `warpSize` |
 //! | memory of OpenCL | the same address | no address | refused: not a pointer of this context |
 //! | external semaphores | not supported | supported | supported |
 //!
@@ -33,9 +34,9 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `HIPCL_CUDA_LIBRARIES` | folders (separated by `:`) in which NVIDIA's libraries are looked for first |
-//! | `CUDA_HOME`, `CUDA_PATH` | a toolkit, looked into after the system's own search path |
-//! | `HIP_CUDA_LOG` | 1: say on standard error which CUDA call failed, and how |
+//! | `HIPCL_CUDA_LIBRARIES` | folders (separated by `:`) that are searched first for NVIDIA's libraries |
+//! | `CUDA_HOME`, `CUDA_PATH` | a toolkit, searched after the system's search path |
+//! | `HIP_CUDA_LOG` | 1: report failed CUDA calls on standard error |
 
 mod blas;
 mod code;

@@ -9,9 +9,9 @@
 //! | `unlisted` | rocBLAS' functions with a variable number of arguments: none is built |
 //! | `absent` | what a function answers whose slot is empty |
 //!
-//! A C or C++ program that was compiled with `-D__HIP_PLATFORM_AMD__` links with it in the place of `libamdhip64` and
-//! its kin. There is no logic here: each function goes to its slot, and one without is "not supported", never a
-//! success.
+//! A C or C++ program that is compiled with `-D__HIP_PLATFORM_AMD__` links with it instead of `libamdhip64` and related
+//! libraries. There is no logic here: each function calls its slot; a function without a slot returns "not supported",
+//! never success.
 
 mod absent;
 mod binary;

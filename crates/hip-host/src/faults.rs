@@ -1,10 +1,10 @@
 //! Fault injection and delayed completion, to test how callers cope.
 //!
-//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal, not 0; left
-//! out, the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that
+//! `HIP_HOST_FAIL=call:n[:code]` makes the `n`-th call of `call` (counted from one) fail with `code` (decimal, not 0;
+//! left out, the API's "unknown error"). A star for `n` fails every call. `async/call:n[:code]` fails the command that
 //! `call` put into a stream instead, when the stream gets to it. Several rules are separated by commas.
-//! `HIP_HOST_DELAY=microseconds` is slept before each stream command, so that completion is visibly late. Both are read
-//! once per process; [`set_failures`] and [`set_delay`] change them from a test.
+//! `HIP_HOST_DELAY=microseconds` is slept before each stream command, so completion is visibly late. Both are read once
+//! per process; [`set_failures`] and [`set_delay`] change them from a test.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +35,7 @@ static ENVIRONMENT: std::sync::Once = std::sync::Once::new();
 /// A fault rule that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "fault rule `{rule}` is not `call:n[:code]` with a count of at least 1 or `*`, and an error's code: correct HIP_HOST_FAIL"
+    "fault rule `{rule}` is not of the form `call:n[:code]`, where `n` is at least 1 or `*` and `code` is an error code; correct HIP_HOST_FAIL"
 )]
 pub struct BadRule {
     rule: String,
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Result<Vec<Rule>, BadRule> {
                 .next()
                 .map(|code| code.parse::<u32>().map_err(|_| bad()))
                 .transpose()?;
-            // A call that does nothing and reports success is no failure: safe code relies on what success means.
+            // A call that does nothing and reports success is not a failure: safe code relies on what success means.
             if code == Some(0) {
                 return Err(bad());
             }

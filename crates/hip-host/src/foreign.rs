@@ -30,7 +30,7 @@ pub enum ForeignKind {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No memory, or more than an address space holds.
-    #[error("adopt({ptr:#x}, {bytes} bytes): not a range of memory; pass the address and size OpenCL gave")]
+    #[error("adopt({ptr:#x}, {bytes} bytes): not a memory range; pass the address and size from OpenCL")]
     NotARange {
         /// First address.
         ptr: usize,
@@ -38,7 +38,9 @@ pub enum Error {
         bytes: usize,
     },
     /// Part of the range is the device's own, registered or adopted already.
-    #[error("adopt({ptr:#x}, {bytes} bytes): overlaps memory that is known already; release or unregister that first")]
+    #[error(
+        "adopt({ptr:#x}, {bytes} bytes): overlaps memory that is already known; release or unregister that memory first"
+    )]
     Known {
         /// First address.
         ptr: usize,
@@ -46,7 +48,7 @@ pub enum Error {
         bytes: usize,
     },
     /// The address was not passed to `adopt`.
-    #[error("release({ptr:#x}): no memory was adopted at this address; pass the address given to adopt")]
+    #[error("release({ptr:#x}): no memory was adopted at this address; pass the address that was passed to adopt")]
     NotAdopted {
         /// The address.
         ptr: usize,
@@ -158,7 +160,7 @@ const LAUNCH: &str = "hipModuleLaunchKernel";
 /// Queues an OpenCL kernel on `stream` as `hipModuleLaunchKernel` queues a HIP kernel: in stream order, and recorded if
 /// the stream is capturing. `pointers` are its pointer arguments.
 ///
-/// Returns `hipErrorInvalidValue` for a pointer outside of the memory that the device knows.
+/// Returns `hipErrorInvalidValue` for a pointer outside the memory that the device knows.
 ///
 /// # Safety
 /// `kernel` touches only memory that these pointers lead to, and may do so whenever the stream reaches it.
@@ -171,7 +173,7 @@ pub unsafe fn launch(stream: hipStream_t, kernel: ForeignKernel, pointers: &[usi
                 log::refused(
                     LAUNCH,
                     format_args!(
-                        "argument {address:#x} of an OpenCL kernel points outside of the memory that the device knows"
+                        "argument {address:#x} of an OpenCL kernel points outside the memory that the device knows"
                     ),
                 );
                 return Err(hipError_t::hipErrorInvalidValue);

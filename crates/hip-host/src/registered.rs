@@ -31,7 +31,7 @@ fn check_code(call: &'static str, address: *const c_void) -> Result {
     }
     log::refused(
         call,
-        format_args!("the program has {address:p} for AMD's processors only; compile it by HIPRTC"),
+        format_args!("the program contains {address:p} only for AMD GPUs; compile it with HIPRTC"),
     );
     Err(hipError_t::hipErrorNoBinaryForGpu)
 }
@@ -42,7 +42,7 @@ fn no_function(call: &'static str, function: *const c_void) -> hipError_t {
         check_code(call, function)?;
         log::refused(
             call,
-            format_args!("{function:p} is no kernel of this program; launch a module's kernel"),
+            format_args!("{function:p} is not a kernel of this program; launch a kernel of a module"),
         );
         Err(hipError_t::hipErrorInvalidDeviceFunction)
     })
@@ -57,7 +57,7 @@ fn no_answer(call: &'static str, function: *const c_void, has_room: bool, unknow
         check_code(call, function)?;
         log::refused(
             call,
-            format_args!("{function:p} is no kernel of this program; ask for a module's kernel"),
+            format_args!("{function:p} is not a kernel of this program; query a kernel of a module"),
         );
         Err(if function.is_null() {
             hipError_t::hipErrorInvalidDeviceFunction
@@ -177,7 +177,7 @@ fn no_variable(call: &'static str, symbol: *const c_void) -> hipError_t {
         check_code(call, symbol)?;
         log::refused(
             call,
-            format_args!("{symbol:p} is no variable of this program; ask a module for its own"),
+            format_args!("{symbol:p} is not a variable of this program; query a variable of a module"),
         );
         Err(hipError_t::hipErrorInvalidSymbol)
     })

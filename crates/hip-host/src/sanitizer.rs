@@ -91,7 +91,7 @@ pub(crate) fn wanted(library: impl FnOnce() -> String) -> Result<bool, String> {
         State::Off => Ok(false),
         State::On(_) => Ok(true),
         State::NoRuntime => Err(format!(
-            "hip-host: {VARIABLE}=address needs the sanitizer's runtime from the start of the process: run it with LD_PRELOAD={}",
+            "hip-host: {VARIABLE}=address needs the sanitizer's runtime from the start of the process: set LD_PRELOAD={}",
             library()
         )),
         State::Unknown(value) => Err(format!(

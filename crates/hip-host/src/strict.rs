@@ -26,9 +26,7 @@ fn level() -> Level {
         Ok("2") => Level::Sealed,
         Err(_) | Ok("1") => Level::Documented,
         Ok(other) => {
-            log::warn(&format!(
-                "HIP_HOST_STRICT=`{other}` is none of 0, 1 and 2: checking at level 1"
-            ));
+            log::warn(&format!("HIP_HOST_STRICT=`{other}` is not 0, 1 or 2: using level 1"));
             Level::Documented
         }
     })

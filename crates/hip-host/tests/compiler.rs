@@ -38,7 +38,7 @@ fn without_a_compiler_the_log_says_what_to_do() {
     for (environment, expected) in [
         (
             &[("PATH", nowhere), ("CXX", ""), ("HIPCL_CXX", "")][..],
-            &["no C++ compiler was found", "install g++", "HIPCL_CXX"][..],
+            &["no C++ compiler found", "install g++", "HIPCL_CXX"][..],
         ),
         (
             &[("HIPCL_CXX", "no-such-compiler")],

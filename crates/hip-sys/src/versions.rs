@@ -50,7 +50,7 @@ pub const fn is_newer_than_known(release: Release) -> bool {
 pub(crate) const FLOOR: Floor = Floor {
     oldest: OLDEST,
     release: ask,
-    lacking: "older ones were never checked against these bindings, and before 5.6 they can't export memory as dma-buf",
+    lacking: "older ones were never checked against these bindings, and before 5.6 they cannot export memory as dma-buf",
 };
 
 /// The release that an open HIP library is of. The call needs no device.

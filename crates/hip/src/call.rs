@@ -1,4 +1,4 @@
-//! One way to call a table slot, so that every failure reads the same.
+//! One way to call a table slot, so every failure reads the same.
 
 use std::ffi::CString;
 

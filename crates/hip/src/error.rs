@@ -61,7 +61,7 @@ pub enum Error {
     },
 
     /// A compiler option that this crate sets itself.
-    #[error("option `{option}` is refused: `compile` targets its device; leave the option out")]
+    #[error("compiler option `{option}` is not allowed: `compile` sets the target itself; remove the option")]
     CompilerOption {
         /// The option.
         option: String,
@@ -69,7 +69,7 @@ pub enum Error {
 
     /// There is no such device.
     #[error(
-        "HIP device {ordinal} does not exist: {count} visible; choose a smaller ordinal or check HIP_VISIBLE_DEVICES"
+        "HIP device {ordinal} does not exist: {count} visible; choose a smaller ordinal, or check HIP_VISIBLE_DEVICES"
     )]
     NoSuchDevice {
         /// The requested ordinal.
@@ -80,7 +80,7 @@ pub enum Error {
 
     /// Something was prepared for another stream.
     #[error(
-        "{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the stream it is used on"
+        "{call}: {argument} was taken for another stream; take it with `on` or `on_mut` of the stream that uses it"
     )]
     WrongStream {
         /// The call that refused it.
@@ -114,7 +114,9 @@ pub enum Error {
     },
 
     /// Memory that cannot be viewed as elements of another type.
-    #[error("{call}: {bytes} bytes are not whole elements of {element_bytes} bytes at a multiple of {alignment}")]
+    #[error(
+        "{call}: {bytes} bytes are not a whole number of {element_bytes}-byte elements aligned to {alignment} bytes"
+    )]
     Cast {
         /// The call that refused it.
         call: &'static str,
@@ -140,9 +142,9 @@ pub enum Error {
         alignment: usize,
     },
 
-    /// A rectangle does not lie in source or destination, or its rows overlap.
+    /// A rectangle exceeds the source or the destination, or its rows overlap.
     #[error(
-        "{call}: {rect:?} does not lie in {source_len} and {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"
+        "{call}: {rect:?} exceeds the source of {source_len} or the destination of {destination_len} elements; each pitch must be at least the width, and (height - 1) x pitch + width at most the length"
     )]
     Rect {
         /// The call that refused it.
@@ -155,8 +157,8 @@ pub enum Error {
         destination_len: usize,
     },
 
-    /// A range does not lie in the slice.
-    #[error("range {start}..{end} does not lie in a slice of {len} elements")]
+    /// A range exceeds the slice.
+    #[error("range {start}..{end} is outside a slice of {len} elements")]
     OutOfRange {
         /// First element.
         start: usize,
@@ -167,7 +169,7 @@ pub enum Error {
     },
 
     /// The size in bytes does not fit an address.
-    #[error("{elements} elements of {element_bytes} bytes are more than an address space holds")]
+    #[error("{elements} elements of {element_bytes} bytes exceed the address space")]
     TooLarge {
         /// Number of elements.
         elements: usize,
@@ -177,7 +179,7 @@ pub enum Error {
 
     /// A HIP copy or fill of memory that HIP did not allocate or import.
     #[error(
-        "{call}: the memory belongs to another runtime, and HIP would access it from the CPU; use a kernel or import the memory"
+        "{call}: the memory belongs to another runtime, and HIP would access it from the CPU; use a kernel, or import the memory"
     )]
     ForeignMemory {
         /// The call that refused it.
@@ -190,7 +192,7 @@ pub enum Error {
     Memory(Box<dyn std::error::Error + Send + Sync>),
 
     /// A launch that no device of this kind can run.
-    #[error("launch of `{function}` refused: {reason}")]
+    #[error("cannot launch `{function}`: {reason}")]
     Launch {
         /// The kernel's name.
         function: String,
@@ -199,7 +201,7 @@ pub enum Error {
     },
 
     /// A text passed to a C function holds a NUL byte.
-    #[error("{what} holds a NUL byte at position {position}; remove it")]
+    #[error("{what} contains a NUL byte at position {position}; remove it")]
     NulByte {
         /// Which text.
         what: &'static str,
@@ -224,7 +226,7 @@ pub enum Error {
     },
 
     /// The library returned something unintelligible.
-    #[error("`{call}` answered `{answer}`, which is not {expected}")]
+    #[error("`{call}` returned `{answer}`, which is not {expected}")]
     Answer {
         /// The call.
         call: &'static str,
@@ -290,9 +292,9 @@ pub(crate) fn remedy(code: hipError_t) -> &'static str {
         hipError_t::hipErrorLaunchFailure => {
             "an earlier kernel failed; the device may stay unusable until the process ends"
         }
-        hipError_t::hipErrorLaunchOutOfResources => "use smaller blocks or less shared memory",
+        hipError_t::hipErrorLaunchOutOfResources => "use smaller blocks, or less shared memory",
         hipError_t::hipErrorNotReady => "synchronise the stream or event first",
-        hipError_t::hipErrorNotSupported => "this platform cannot do it",
+        hipError_t::hipErrorNotSupported => "the platform does not support this",
         hipError_t::hipErrorHostMemoryAlreadyRegistered => {
             "the range is registered already: drop the other registration first"
         }

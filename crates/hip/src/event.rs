@@ -135,7 +135,7 @@ impl Event {
         Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).map_err(|_| Error::Answer {
             call: "hipEventElapsedTime",
             answer: format!("{milliseconds} ms"),
-            expected: "a time that has passed: the event given as earlier was recorded later",
+            expected: "a non-negative time: the event passed as the earlier one was recorded later",
         })
     }
 

@@ -10,11 +10,11 @@ use crate::{Device, Result, Stream};
 
 /// A word that streams and the host write and wait for: an order between a stream and anything that can write memory.
 ///
-/// It lies in host memory that the device sees at once. Streams that wait for it keep it alive, so it may be dropped at
-/// any time. A stream whose condition never comes true waits for ever, and so does everything that waits for that
-/// stream: on ROCm the wait is a kernel that reads the word over and over and holds a hardware queue, behind which the
-/// writer may be stuck (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`). Let the host write the word, or queue the
-/// write first.
+/// It is in host memory, and the device sees writes to it immediately. Streams that wait for it keep it alive, so it
+/// may be dropped at any time. A stream whose condition never comes true waits for ever, and so does everything that
+/// waits for that stream: on ROCm the wait is a kernel that reads the word over and over and holds a hardware queue,
+/// behind which the writer may be stuck (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`). Let the host write the word,
+/// or queue the write first.
 ///
 /// ```no_run
 /// # fn f(device: &hip::Device) -> hip::Result<()> {

@@ -34,7 +34,7 @@ impl LaunchConfig {
             })
         };
         if items == 0 {
-            return refused("0 items; leave the launch out".to_owned());
+            return refused("0 items; skip the launch".to_owned());
         }
         if block == 0 {
             return refused("blocks of 0 threads; use at least 1".to_owned());
@@ -47,13 +47,13 @@ impl LaunchConfig {
                 shared_bytes: 0,
             }),
             _ => refused(format!(
-                "{items} items in blocks of {block} are 2^32 threads or more; give each thread several items"
+                "{items} items in blocks of {block} need 2^32 threads or more; let each thread process several items"
             )),
         }
     }
 }
 
-/// A device's launch limits. 0 stands for a limit it does not report; HIP itself still checks then.
+/// A device's launch limits. 0 means that the device does not report the limit; HIP itself still checks it.
 pub(crate) struct Limits {
     block: [u32; 3],
     grid: [u32; 3],
@@ -117,29 +117,31 @@ impl Limits {
                 ));
             }
             if exceeds(block, most_block) {
-                return Some(format!("block.{axis} = {block}; the device takes at most {most_block}"));
+                return Some(format!(
+                    "block.{axis} = {block}; the device allows at most {most_block}"
+                ));
             }
             if exceeds(grid, most_grid) {
-                return Some(format!("grid.{axis} = {grid}; the device takes at most {most_grid}"));
+                return Some(format!("grid.{axis} = {grid}; the device allows at most {most_grid}"));
             }
             // "HIP does not support kernel launch with total work items defined in dimension with size
             // gridDim x blockDim >= 2^32" (HIP FAQ).
             if grid.checked_mul(block).is_none() {
                 return Some(format!(
-                    "grid.{axis} x block.{axis} = {grid} x {block}; HIP takes fewer than 2^32 threads in a dimension"
+                    "grid.{axis} x block.{axis} = {grid} x {block}; HIP allows fewer than 2^32 threads in a dimension"
                 ));
             }
         }
         let threads = u64::from(block.0) * u64::from(block.1) * u64::from(block.2);
         if self.threads != 0 && threads > u64::from(self.threads) {
             return Some(format!(
-                "blocks of {threads} threads; the device takes at most {}",
+                "blocks of {threads} threads; the device allows at most {}",
                 self.threads
             ));
         }
         if exceeds(shared_bytes, self.shared_bytes) {
             return Some(format!(
-                "{shared_bytes} bytes of shared memory; the device has {} for a block",
+                "{shared_bytes} bytes of shared memory; the device has {} per block",
                 self.shared_bytes
             ));
         }
@@ -186,10 +188,7 @@ mod tests {
     fn linear_refuses_what_has_no_grid() {
         for (items, block) in [(0, 64), (1, 0), (1 << 32, 64), (usize::MAX, 1), ((1 << 32) - 1, 2)] {
             let error = LaunchConfig::linear(items, block).unwrap_err().to_string();
-            assert!(
-                error.starts_with("launch of `LaunchConfig::linear` refused: "),
-                "{error}"
-            );
+            assert!(error.starts_with("cannot launch `LaunchConfig::linear`: "), "{error}");
         }
         assert!(LaunchConfig::linear((1 << 32) - 1, 1).is_ok());
     }

@@ -1,33 +1,35 @@
-//! Safe HIP: devices, streams, events, memory, run-time compilation.
+//! Safe HIP: devices, streams, events, memory and run-time compilation.
 //!
-//! | module | what | C API |
+//! | types | purpose | C API |
 //! |---|---|---|
 //! | [`Runtime`] | a loaded HIP library, its versions, its devices | `hipInit`, `hipGetDeviceCount` |
 //! | [`Device`] | one GPU: name, architecture, PCI address, memory | `hipDevice*` |
-//! | [`Stream`], [`Event`] | ordered work, and marks in it | `hipStream*`, `hipEvent*` |
-//! | [`Completion`], [`Stream::host_function`], [`Stream::on_complete`] | an event to await; the host's turn in a stream | `hipLaunchHostFunc`, `hipStreamAddCallback` |
+//! | [`Stream`], [`Event`] | ordered work, and points in it | `hipStream*`, `hipEvent*` |
+//! | [`Completion`], [`Stream::host_function`], [`Stream::on_complete`] | an event as a future; host functions in a stream | `hipLaunchHostFunc`, `hipStreamAddCallback` |
 //! | [`Flag`] | a word that streams and the host write and wait for | `hipStreamWaitValue*`, `hipStreamWriteValue*` |
 //! | [`DeviceBuffer`] | device memory with an owner | `hipMalloc`, `hipFree` |
 //! | [`MemPool`], [`Stream::alloc`] | allocation in stream order | `hipMallocAsync`, `hipMemPool*` |
 //! | [`ManagedBuffer`] | one address for host and device | `hipMallocManaged`, `hipMemPrefetchAsync` |
-//! | [`ExternalMemory`], [`VirtualMemory`], [`IpcMemory`], [`IpcEvent`] | memory and events shared with others | `hipImportExternalMemory`, `hipMem*`, `hipIpc*` |
+//! | [`ExternalMemory`], [`VirtualMemory`], [`IpcMemory`], [`IpcEvent`] | memory and events shared with other APIs and processes | `hipImportExternalMemory`, `hipMem*`, `hipIpc*` |
 //! | [`DeviceSlice`], [`DeviceSliceMut`] | permission to use memory on *one* stream | pointers |
 //! | [`DeviceMemory`], [`DeviceMemoryMut`] | what a call can use as memory: any of these | |
 //! | [`PinnedBuffer`], [`Registered`] | host memory that the device can reach | `hipHostMalloc`, `hipHostRegister` |
-//! | [`rtc`] | source text to [`Module`] | `hiprtc*` |
-//! | [`Module`], [`Function`], [`Kernel`] | loaded code, kernel launch, the same with types | `hipModule*` |
+//! | [`rtc`] | compilation of source text to a [`Module`] | `hiprtc*` |
+//! | [`Module`], [`Function`], [`Kernel`] | loaded code, kernel launches, typed kernel launches | `hipModule*` |
 //! | [`Graph`], [`GraphExec`] | work captured once and run often | `hipStreamBeginCapture`, `hipGraph*` |
-//! | [`PointerInfo`], [`BlockSuggestion`] | what HIP knows of an address, of a kernel | `hipPointerGetAttributes`, `hipModuleOccupancy*` |
+//! | [`PointerInfo`], [`BlockSuggestion`] | what HIP reports about an address and a kernel | `hipPointerGetAttributes`, `hipModuleOccupancy*` |
 //!
 //! `FUNCTIONS.md` lists every C function: wrapped, raw only ([`Runtime::api`]), or out of scope and why.
 //!
 //! # The ordering model
 //!
-//! Streams run beside each other, so two streams that touch the same memory need an order. Here the *memory* keeps it:
-//! [`DeviceBuffer::on`] and [`DeviceBuffer::on_mut`] hand out a slice for one stream, and make that stream wait for
-//! other streams' pending work on the buffer. The slice borrows the buffer, so the borrow checker already forbids a
-//! reader beside a writer; the buffer remembers which streams used it, so dropping it waits for them.
-//! Nothing depends on a destructor of a slice: leaking one (`std::mem::forget`) costs nothing and endangers nothing.
+//! Streams run concurrently, so two streams that access the same memory need an order. The *memory* keeps it:
+//!
+//! - [`DeviceBuffer::on`] and [`DeviceBuffer::on_mut`] return a slice for one stream, and make that stream wait for the
+//!   pending work of other streams on the buffer.
+//! - The slice borrows the buffer, so the borrow checker forbids a reader next to a writer.
+//! - The buffer records which streams used it, and its drop waits for them.
+//! - Nothing depends on the destructor of a slice: leaking one (`std::mem::forget`) is harmless.
 //!
 //! # What it does
 //!
@@ -51,8 +53,8 @@
 //!   process or API: importing and opening memory, and running a graph.
 //! - It has no textures, no arrays of them and no OpenGL.
 //! - It has no executor: [`Completion`] is a future for any executor.
-//! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would do it on the
-//!   CPU through the pointer, and may crash.
+//! - It does not copy to or from memory that another runtime owns ([`Error::ForeignMemory`]): HIP would access it from
+//!   the CPU through the pointer, and may crash.
 //!
 //! # Example
 //!

@@ -93,7 +93,7 @@ fn kind(number: hipMemoryType, renumbered: bool) -> Option<MemoryKind> {
 }
 
 impl Device {
-    /// Base and size in bytes of the allocation that an address lies in; `None` if HIP knows none. The address is not
+    /// Base and size in bytes of the allocation that contains an address; `None` if HIP knows none. The address is not
     /// dereferenced.
     ///
     /// For memory of another runtime HIP returns nonsense (base 0x100, size `usize::MAX`): that is `None`, too.

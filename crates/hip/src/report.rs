@@ -21,7 +21,7 @@ pub(crate) fn leaked(what: &'static str, bytes: usize) {
 /// The compiler succeeded with messages.
 pub(crate) fn compiler_words(program: &str, log: &str) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(program, log, "HIPRTC has something to say");
+    tracing::warn!(program, log, "HIPRTC printed a message");
     #[cfg(not(feature = "tracing"))]
     let _ = (program, log);
 }

@@ -95,7 +95,7 @@ impl Runtime {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias("hipRuntimeGetVersion", "hipDriverGetVersion"))]
     pub fn versions(&self) -> Result<Versions> {
         let (mut runtime, mut driver) = (0, 0);
@@ -200,7 +200,7 @@ impl Runtime {
         if told {
             format!("{} free of {}", Bytes(free), Bytes(total))
         } else {
-            "the device would not say how much memory is free".to_owned()
+            "the device did not report its free memory".to_owned()
         }
     }
 }

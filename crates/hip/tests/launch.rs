@@ -166,7 +166,7 @@ fn a_slice_of_another_stream_is_refused() {
     assert!(matches!(error, Error::WrongStream { .. }));
     assert_eq!(
         error.to_string(),
-        "Function::launch: argument 0 of `fill` was taken for another stream; take it with `on` or `on_mut` of the stream it is used on"
+        "Function::launch: argument 0 of `fill` was taken for another stream; take it with `on` or `on_mut` of the stream that uses it"
     );
     let mut seen = [0; 4];
     buffer.copy_to_slice(&other, &mut seen).unwrap();
@@ -231,7 +231,7 @@ fn impossible_grids_are_refused_with_the_limit() {
         // SAFETY: nothing is launched.
         let error = unsafe { fill.launch(&stream, config, &[]) }.unwrap_err();
         assert!(matches!(error, Error::Launch { .. }), "{error}");
-        assert!(error.to_string().starts_with("launch of `fill` refused: "), "{error}");
+        assert!(error.to_string().starts_with("cannot launch `fill`: "), "{error}");
     }
 }
 

@@ -48,7 +48,7 @@ fn ranges_outside_a_slice_are_refused() {
     let stream = device.stream().unwrap();
     let mut buffer = device.alloc_zeroed::<f32>(10).unwrap();
     let error = buffer.on(&stream).unwrap().slice(4..11).unwrap_err();
-    assert_eq!(error.to_string(), "range 4..11 does not lie in a slice of 10 elements");
+    assert_eq!(error.to_string(), "range 4..11 is outside a slice of 10 elements");
     assert!(buffer.on(&stream).unwrap().slice(..=usize::MAX).is_err());
     #[expect(clippy::reversed_empty_ranges, reason = "the mistake to refuse")]
     let reversed = 5..4;

@@ -103,7 +103,7 @@ fn external_semaphores_are_refused_by_their_type() {
     assert!(matches!(error, Error::NotSupported { .. }), "{error}");
     assert_eq!(
         error.to_string(),
-        "an external semaphore is not supported: ROCm has none on Linux; order the work with events, flags or host functions"
+        "an external semaphore is not supported: ROCm does not support them on Linux; order the work with events, flags or host functions"
     );
 }
 

@@ -15,13 +15,13 @@ use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
 use crate::{Error, Result, bench, doctor};
 
-/// Shares GPU memory between OpenCL and HIP without copies, and proves it.
+/// Shares GPU memory between OpenCL and HIP without copies, and verifies it.
 #[derive(Debug, Parser)]
 #[command(
     name = "hipcl",
     version,
     after_help = "Exit status: 0 verified or healthy, 1 finished but not verified, 2 could not run.\n\
-                  HIPCL_PLATFORM=amd|nvidia|host picks the platform, HIPCL_OPENCL names an OpenCL library."
+                  HIPCL_PLATFORM=amd|nvidia|host selects the platform, HIPCL_OPENCL names an OpenCL library."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -30,21 +30,21 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a job that works on shared data sets through both APIs, and verifies it.
+    /// Run a job that uses shared data sets through both APIs, and verify its results.
     #[command(subcommand)]
     Pipeline(Pipeline),
-    /// Says what was found on this machine, which devices belong together and which routes work.
+    /// Examine this machine: its libraries and devices, which devices pair, and which routes work.
     Doctor(doctor::Options),
-    /// One probe of `doctor`, in a process of its own.
+    /// One probe of `doctor`, in a separate process.
     #[command(hide = true)]
     DoctorProbe {
-        /// What to look at.
+        /// What to examine.
         subject: doctor::probe::Subject,
-        /// On this platform.
+        /// The platform to examine.
         #[arg(long)]
         platform: Option<String>,
     },
-    /// Measures this machine: each figure with its spread and what limits it.
+    /// Measure this machine: each figure with its spread and its limit.
     Bench(bench::Options),
     /// The second process of `bench ipc`.
     #[command(hide = true)]
@@ -53,21 +53,21 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Pipeline {
-    /// GPS L1 C/A acquisition, from a recording or a generated signal.
+    /// Acquire GPS L1 C/A satellites in a recording or a generated signal.
     Gps {
         #[command(flatten)]
         run: Run,
         #[command(flatten)]
         options: gps::Options,
     },
-    /// Array direction finding (Capon), from a recording or a generated scene.
+    /// Find directions of arrival with an antenna array (Capon), in a recording or a generated scene.
     Capon {
         #[command(flatten)]
         run: Run,
         #[command(flatten)]
         options: capon::Options,
     },
-    /// Four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
+    /// Run four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
     Note {
         #[command(flatten)]
         run: Run,
@@ -79,25 +79,25 @@ enum Pipeline {
 /// Options of every job.
 #[derive(Args, Debug)]
 struct Run {
-    /// Way to share memory; the best direct one if not given.
+    /// Route to share memory (default: the best direct route).
     #[arg(long, conflicts_with = "staging", value_parser = route())]
     route: Option<Route>,
-    /// Copy instead of sharing, for comparison (the same as --route staging).
+    /// Copy instead of sharing, for comparison (same as --route staging).
     #[arg(long)]
     staging: bool,
-    /// Timed iterations (the job's own number if not given).
+    /// Number of timed iterations (default: depends on the job).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     iterations: Option<u32>,
     /// Write the report to this file.
     #[arg(long, value_name = "F.json")]
     json: Option<PathBuf>,
-    /// Draw a picture into this file.
+    /// Write a plot to this file.
     #[arg(long, value_name = "F.png")]
     plot: Option<PathBuf>,
-    /// Seed of whatever is generated.
+    /// Seed of the generated data.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Copy 4 KiB through this API in every iteration, to see that the counters notice: such a run does not verify.
+    /// Copy 4 KiB through this API in every iteration, to test the copy counters: the run must not verify.
     #[arg(long, value_enum, value_name = "API")]
     plant_copy: Option<Api>,
 }
@@ -175,7 +175,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
             action: "write",
             path: "standard output".into(),
             cause: error,
-            remedy: "check where it is redirected to",
+            remedy: "check the redirection",
         }),
         _ => Ok(()),
     }
@@ -190,7 +190,8 @@ fn refuse(message: &str) -> ExitCode {
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command given; use `pipeline gps`, `pipeline capon`, `pipeline note`, `doctor` or `bench`, or try --help".into();
+        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline note`, `doctor` or `bench`, or try --help"
+            .into();
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

@@ -9,7 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The user's input can't be used: what is wrong, and what to do.
+    /// The user's input cannot be used: what is wrong, and what to do.
     #[error("{0}")]
     Input(String),
     /// No platform, or not the requested one.
@@ -28,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
     /// A file could not be read or written.
-    #[error("can't {action} `{}`: {cause}; {remedy}", path.display())]
+    #[error("cannot {action} `{}`: {cause}; {remedy}", path.display())]
     Io {
         /// "read", "write", …
         action: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The picture could not be drawn.
-    #[error("can't draw the picture: {0}")]
+    #[error("cannot draw the plot: {0}")]
     Plot(String),
 }
 
@@ -60,7 +60,7 @@ impl Error {
         Self::Input(message.into())
     }
 
-    /// A file that can't be read.
+    /// A file that cannot be read.
     pub fn read(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "read",
@@ -70,13 +70,13 @@ impl Error {
         }
     }
 
-    /// A file that can't be written.
+    /// A file that cannot be written.
     pub fn write(path: &Path, cause: std::io::Error) -> Self {
         Self::Io {
             action: "write",
             path: path.into(),
             cause,
-            remedy: "name a file in an existing folder that you may write to",
+            remedy: "name a file in an existing, writable folder",
         }
     }
 

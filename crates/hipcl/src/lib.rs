@@ -1,14 +1,14 @@
-//! The `hipcl` command as a library: everything the binary does can be called, and tested, from here.
+//! The `hipcl` command as a library, so everything can be called and tested.
 //!
-//! | module | what it owns |
+//! | module | purpose |
 //! |---|---|
 //! | [`cli`] | the command line: what it accepts and what it returns to the shell |
-//! | [`pipeline`] | one run of a job: open the bridge, run, judge, report, draw |
+//! | [`pipeline`] | one run of a job: open the bridge, run, verify, report, plot |
 //! | [`jobs`] | the three jobs: `gps`, `capon`, `note` |
 //! | [`input`] | sample files |
-//! | [`mod@bench`] | figures of this machine, each held against what limits it |
-//! | [`doctor`] | what was found on this machine and which routes work |
-//! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the table, the JSON, the stage clock, the picture, the files |
+//! | [`mod@bench`] | figures of this machine, each compared with its limit |
+//! | [`doctor`] | examination of this machine: libraries, devices, routes |
+//! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the report as a table and as JSON, the stage timer, the result of a job, plots, output files |
 
 pub mod bench;
 pub mod cli;

@@ -170,7 +170,7 @@ fn open_special(path: &Path, there: &Metadata, patience: Duration) -> io::Result
         match opened {
             Err(error) if there.file_type().is_fifo() && error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
                 if Instant::now() >= deadline {
-                    return Err(io::Error::new(ErrorKind::TimedOut, "the pipe has no reader"));
+                    return Err(io::Error::new(ErrorKind::TimedOut, "nothing reads from the pipe"));
                 }
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -285,7 +285,7 @@ fn remove_leftovers(path: &Path) {
             .read(true)
             .custom_flags(flags.bits().cast_signed())
             .open(entry.path());
-        // A leftover that can't be removed does no harm.
+        // A leftover that cannot be removed does no harm.
         if let Ok(file) = opened
             && file.try_lock().is_ok()
         {
@@ -400,7 +400,7 @@ mod tests {
         let path = pipe(folder.path());
         let soon = Duration::from_millis(20);
         let message = OutputFile::reserve_within(&path, soon).unwrap_err().to_string();
-        assert!(message.contains("no reader"), "{message}");
+        assert!(message.contains("nothing reads"), "{message}");
         let mut reader = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
@@ -438,7 +438,7 @@ mod tests {
             PathBuf::from("/"),
         ] {
             let message = OutputFile::reserve(&path).unwrap_err().to_string();
-            assert!(message.contains("can't write"), "{message}");
+            assert!(message.contains("cannot write"), "{message}");
             assert_eq!(message.lines().count(), 1);
         }
     }

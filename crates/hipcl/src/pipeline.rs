@@ -52,7 +52,7 @@ pub fn run(request: &Request) -> Result<Report> {
     if let (Some(json), true) = (&request.json, request.json == request.plot) {
         return Err(both_name(json));
     }
-    // a run of minutes must not end in "can't write"
+    // a run of minutes must not end in "cannot write"
     let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
     let plot = request.plot.as_deref().map(OutputFile::reserve).transpose()?;
     if let (Some(json), Some(plot)) = (&json, &plot)
@@ -110,7 +110,7 @@ pub fn run(request: &Request) -> Result<Report> {
 
 fn both_name(path: &Path) -> Error {
     Error::Input(format!(
-        "--json and --plot both name `{}`; give each a file of its own",
+        "--json and --plot both name `{}`; use a separate file for each",
         path.display()
     ))
 }

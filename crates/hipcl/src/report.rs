@@ -63,7 +63,7 @@ pub struct Report {
     pub max_rel_error: f64,
     /// The limit for it.
     pub tolerance: f64,
-    /// Whether a generated scene was found as it was generated; null when the input came from a file.
+    /// Whether a generated scene was found as generated; null when the input came from a file.
     pub truth_ok: Option<bool>,
     /// Whether numbers, copies and findings are all as they must be.
     pub verified: bool,
@@ -81,7 +81,7 @@ impl Report {
     /// Assembles the report of a run.
     ///
     /// # Errors
-    /// The devices' names can't be queried.
+    /// The devices' names cannot be queried.
     pub fn new(
         job: &str,
         platform: &str,
@@ -157,8 +157,8 @@ impl Display for Report {
             ),
         )?;
         let on = match self.kernels {
-            Kernels::Stream => "stream (OpenCL's and HIP's on one HIP stream, no hand-off)",
-            Kernels::Queue => "queue (OpenCL's on a queue, HIP's on a stream, with hand-offs)",
+            Kernels::Stream => "stream (OpenCL and HIP kernels on one HIP stream, no hand-off)",
+            Kernels::Queue => "queue (OpenCL kernels on a queue, HIP kernels on a stream, with hand-offs)",
         };
         match &self.kernels_why {
             Some(why) => line("kernels", &format_args!("{on}: {why}"))?,
@@ -235,7 +235,7 @@ impl Display for Report {
         line(
             "copies",
             &format_args!(
-                "{} bytes of data sets in the timed loop ({} expected on this route); input {}, result {}, control {}",
+                "{} data-set bytes in the timed loop ({} expected on this route); input {}, result {}, control {}",
                 self.host_copies_bytes,
                 self.expected_copies_bytes,
                 self.input_bytes,
@@ -251,9 +251,9 @@ impl Display for Report {
             line(
                 "scene",
                 &if ok {
-                    "found as it was generated"
+                    "found as generated"
                 } else {
-                    "NOT found as it was generated"
+                    "NOT found as generated"
                 },
             )?;
         }
@@ -267,7 +267,7 @@ impl Display for Report {
         {
             line(
                 "note",
-                &"above 100 % a stage's data fits a cache, which is faster than the memory measured",
+                &"above 100 %, the data of a stage fits in a cache, which is faster than the measured memory",
             )?;
         }
         line("verified", &self.verified)?;
@@ -323,7 +323,7 @@ impl Report {
             reasons.push("the numbers differ from the reference");
         }
         if !self.copies_ok() {
-            reasons.push("the copies counted are not those the route promises");
+            reasons.push("the copied bytes differ from what the route promises");
         }
         if self.truth_ok == Some(false) {
             reasons.push("the generated scene was not found");
@@ -448,7 +448,7 @@ mod tests {
             ..sample()
         };
         let text = report.to_string();
-        for reason in ["numbers differ", "copies counted", "scene was not found"] {
+        for reason in ["numbers differ", "copied bytes differ", "scene was not found"] {
             assert!(text.contains(reason), "{reason} in {text}");
         }
     }

@@ -203,7 +203,7 @@ impl StageTimer {
         self.started = Instant::now();
     }
 
-    /// Whether a stage counts operations, so that their rate is a limit.
+    /// Whether a stage counts operations, so their rate is a limit.
     pub fn counts_operations(&self) -> bool {
         self.stages.iter().any(|stage| stage.work.operations > 0)
     }

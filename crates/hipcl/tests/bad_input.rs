@@ -84,7 +84,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
         for path in ["FOLDER/no/such/folder/r", "FOLDER", "/proc/r"] {
             // 10^6 iterations: a check at the end would never be reached
             let args = ["pipeline", "note", "--iterations", "1000000", option, path];
-            Run::new(&args).assert_refused(&["can't write", "folder"]);
+            Run::new(&args).assert_refused(&["cannot write", "folder"]);
         }
         assert!(started.elapsed().as_secs() < 60);
     }
@@ -93,7 +93,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
 #[test]
 fn one_file_for_report_and_picture_is_refused() {
     Run::new(&["pipeline", "note", "--json", "FOLDER/r", "--plot", "FOLDER/r"])
-        .assert_refused(&["--json and --plot", "of its own"]);
+        .assert_refused(&["--json and --plot", "separate file"]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn capon_options_that_make_no_sense_are_refused() {
         (&["--elements", "0"], &["--elements", "1 or more"]),
         (
             &["--elements", "100000000000", "--segments", "100000000000"],
-            &["more than", "lower"],
+            &["exceed the", "lower"],
         ),
     ] {
         // the later value of an option given twice must not be an error of its own
@@ -184,11 +184,11 @@ fn recordings_that_cannot_be_used_are_refused() {
         println!("{name}");
         run.assert_refused(parts);
     };
-    refused("missing", &["can't read", "given.npy"], &|_| {});
+    refused("missing", &["cannot read", "given.npy"], &|_| {});
     refused("empty", &["empty", "complex64"], &|path| {
         std::fs::write(path, b"").unwrap()
     });
-    refused("text", &["no .npy file"], &|path| {
+    refused("text", &["not an .npy file"], &|path| {
         std::fs::write(path, b"element;sample\n1;2\n").unwrap()
     });
     refused("real numbers", &["complex64"], &|path| {
@@ -223,7 +223,7 @@ fn a_graph_of_kernels_on_a_queue_is_refused() {
     }
     for job in ["gps", "capon", "note"] {
         let args = ["pipeline", job, "--graph", "--kernels", "queue"];
-        Run::new(&with_outputs(&args)).assert_refused(&["--graph", "--kernels queue", "leave one"]);
+        Run::new(&with_outputs(&args)).assert_refused(&["--graph", "--kernels queue", "remove one"]);
     }
 }
 

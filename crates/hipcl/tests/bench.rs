@@ -32,7 +32,7 @@ fn measured_with(what: &str, prepare: impl FnOnce(&mut Prepared)) -> Option<serd
     Some(report)
 }
 
-/// A test for each bench, so that they run side by side.
+/// A test for each bench, so they run side by side.
 mod every_figure_has_a_spread_and_is_held_against_something {
     macro_rules! benches {
         ($($what:ident)*) => {$(
@@ -199,7 +199,7 @@ fn one_gpu_is_not_compared_with_itself() {
     }
     let one = |run: &mut Prepared| run.env("HIP_HOST_DEVICES", "1");
     let run = Run::with(&["bench", "peers", "--json", "FOLDER/b.json"], one);
-    run.assert_refused(&["takes two GPUs", "opens to 1", "HIP_HOST_DEVICES=2"]);
+    run.assert_refused(&["needs two GPUs", "opens to 1", "HIP_HOST_DEVICES=2"]);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn an_earlier_run_of_the_same_kind_is_compared_and_another_refused() {
     let figures = text.lines().filter(|line| line.contains("given back"));
     let gains = figures.filter(|line| line.split_whitespace().any(gain));
     assert_eq!(gains.count(), 3, "{text}");
-    assert!(!text.contains("another place"), "{text}");
+    assert!(!text.contains("a different setup"), "{text}");
     let other = Run::new(&["bench", "launch", "--compare", old]);
     assert_eq!(other.status(), Some(2), "{}", other.stdout());
     assert!(other.stderr().contains("bench pool"), "{}", other.stderr());
@@ -261,11 +261,11 @@ fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
     });
     assert_eq!(run.status(), Some(2), "{}", run.stdout());
     assert!(
-        run.stderr().contains("no file of `hipcl bench --json`"),
+        run.stderr().contains("not a file of `hipcl bench --json`"),
         "{}",
         run.stderr()
     );
-    assert!(run.stderr().contains("take it again"), "{}", run.stderr());
+    assert!(run.stderr().contains("measure again"), "{}", run.stderr());
     assert_eq!(run.stderr().trim_end().lines().count(), 1, "{}", run.stderr());
 }
 

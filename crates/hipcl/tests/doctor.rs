@@ -29,7 +29,7 @@ fn a_healthy_machine_has_a_pair_and_a_direct_route() {
     assert_eq!(one_stream["works"], true, "{one_stream}");
     assert!(one_stream["figures"]["queued_us"].is_number());
     for part in [
-        "OpenCL's kernels on HIP streams",
+        "OpenCL kernels on HIP streams",
         "platform",
         "HIP",
         "OpenCL",
@@ -76,7 +76,7 @@ fn json_alone_goes_to_standard_output() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_refused() {
-    Run::new(&["doctor", "--json", "FOLDER/no/such/d.json"]).assert_refused(&["can't write"]);
+    Run::new(&["doctor", "--json", "FOLDER/no/such/d.json"]).assert_refused(&["cannot write"]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_earlier_report_that_is_none_is_refused_before_anything_is_tried() {
     Run::with(&["doctor", "--compare", "FOLDER/given.json"], |run| {
         std::fs::write(run.folder.join("given.json"), "{}").expect("a file");
     })
-    .assert_refused(&["given.json", "no file of `hipcl doctor --json`"]);
+    .assert_refused(&["given.json", "not a file of `hipcl doctor --json`"]);
 }
 
 #[test]

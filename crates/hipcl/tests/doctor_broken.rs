@@ -1,4 +1,4 @@
-//! `hipcl doctor` before a ROCm that can't be used: what is wrong with it is a finding, and the rest of the report is
+//! `hipcl doctor` before a ROCm that cannot be used: what is wrong with it is a finding, and the rest of the report is
 //! there.
 
 mod common;
@@ -72,8 +72,8 @@ fn a_missing_hip_library_leaves_the_rest_of_the_report() {
         run.env("HIPCL_HIP_LIBRARY", "/nonexistent/libamdhip64.so.6");
     });
     assert_whole(&run, &findings);
-    assert_eq!(findings["platform_why"], "asked for by HIPCL_PLATFORM");
-    assert_eq!(findings["platform_failure"], "its HIP library can't be loaded");
+    assert_eq!(findings["platform_why"], "requested by HIPCL_PLATFORM");
+    assert_eq!(findings["platform_failure"], "its HIP library cannot be loaded");
     let hip = &findings["libraries"][0];
     assert_eq!((&hip["name"], &hip["usable"]), (&"HIP".into(), &false.into()));
     let place = hip["place"].as_str().expect("a text");
@@ -93,7 +93,7 @@ fn a_hip_without_a_device_is_told_with_the_option_that_asked_for_it() {
         run.env("HIPCL_HIP_LIBRARY", library);
     });
     assert_whole(&run, &findings);
-    assert_eq!(findings["platform_why"], "asked for by --platform");
+    assert_eq!(findings["platform_why"], "requested by --platform");
     let failure = findings["platform_failure"].as_str().expect("a reason");
     assert!(
         failure.contains("hipGetDeviceCount") && failure.contains("--platform host"),

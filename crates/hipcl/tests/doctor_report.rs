@@ -166,7 +166,7 @@ fn mi100() -> Findings {
         ],
         one_stream: Some(OneStream {
             works: true,
-            how: Some("HIP launches OpenCL's code".into()),
+            how: Some("HIP launches the code that OpenCL compiled".into()),
             reason: None,
             figures: Some(StreamFigures {
                 waited_us: 11.5,
@@ -193,31 +193,31 @@ fn mi100() -> Findings {
         checks: vec![
             Check {
                 name: "kernel".into(),
-                state: State::Told,
+                state: State::Info,
                 found: "6.8.0-45-generic".into(),
                 advice: None,
             },
             Check {
                 name: "/dev/kfd".into(),
                 state: State::Good,
-                found: "may be read and written".into(),
+                found: "readable and writable".into(),
                 advice: None,
             },
             Check {
                 name: "large BAR".into(),
                 state: State::Bad,
-                found: "the host does not see all memory of 0000:03:00.0".into(),
+                found: "the host cannot access all memory of 0000:03:00.0".into(),
                 advice: Some("no large BAR".into()),
             },
             Check {
                 name: "CONFIG_PCI_P2PDMA".into(),
                 state: State::Unknown,
-                found: "the kernel's configuration is not to be found".into(),
+                found: "the kernel configuration was not found".into(),
                 advice: None,
             },
         ],
         advice: vec![
-            format!("route hip-pointer: {crash}; take another route (`--route`), and report this one with these findings"),
+            format!("route hip-pointer: {crash}; use another route (`--route`), and report this failure with these findings"),
             "no large BAR".into(),
         ],
         passed_over: false,
@@ -267,7 +267,7 @@ fn files_of_another_form_and_other_files_are_refused_with_the_reason() {
     let path = folder.path().join("d.json");
     let newer = mi100().to_json().replace("\"schema\": 1", "\"schema\": 2");
     for (text, reason) in [
-        (&*newer, "it is in form 2"),
+        (&*newer, "its schema is 2"),
         ("{}", "it has no `schema`"),
         ("{\"schema\": 1}", "missing field"),
         ("no JSON", "expected"),
@@ -275,7 +275,7 @@ fn files_of_another_form_and_other_files_are_refused_with_the_reason() {
         std::fs::write(&path, text).expect("written");
         let error = Findings::read(&path).expect_err("refused").one_line();
         assert!(error.contains(reason), "{error}");
-        assert!(error.contains("take it again"), "{error}");
+        assert!(error.contains("run the doctor again"), "{error}");
     }
 }
 
@@ -308,7 +308,7 @@ fn each_difference_says_which_way_it_went() {
     now.routes[0].figures.as_mut().unwrap().hip_gb_s = 14.0;
     now.routes[0].figures.as_mut().unwrap().opencl_to_hip_us = 60.0;
     now.checks[2].state = State::Good;
-    now.checks[2].found = "the host sees all of the cards' memory".into();
+    now.checks[2].found = "the host can access all GPU memory".into();
     earlier.libraries[0].detail = "467 functions".into();
     earlier.loaded.push("/old/libhsa-runtime64.so".into());
     let comparison = now.since(&earlier);
@@ -425,7 +425,7 @@ fn an_emulated_gpu_is_named_before_the_verdict() {
     findings.emulator = Some("rocjitsu".into());
     let text = findings.to_string();
     let mut lines = text.lines().skip(1);
-    assert!(lines.next().unwrap().starts_with("the GPU is emulated by rocjitsu"));
+    assert!(lines.next().unwrap().starts_with("rocjitsu emulates the GPU"));
     assert_eq!(lines.next(), Some(""));
     assert_eq!(lines.next(), Some(&*findings.verdict));
     assert!(!mi100().to_string().contains("emulated"));

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use hipcl::doctor::system::{Environment, Heard, Root, checks};
+use hipcl::doctor::system::{Environment, Root, RuntimeReport, checks};
 use hipcl::doctor::{Check, State};
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ const PRIVATE: u64 = 2;
 struct Machine {
     folder: TempDir,
     environment: Vec<(&'static str, &'static str)>,
-    heard: Heard,
+    runtime: RuntimeReport,
 }
 
 impl Machine {
@@ -28,7 +28,7 @@ impl Machine {
         let machine = Self {
             folder: TempDir::new().expect("a folder"),
             environment: Vec::new(),
-            heard: Heard::default(),
+            runtime: RuntimeReport::default(),
         };
         machine.write("proc/sys/kernel/osrelease", &format!("{RELEASE}\n"));
         machine.write(
@@ -69,10 +69,10 @@ impl Machine {
         );
         self.node("dev/kfd", 0o666);
         self.node(&format!("dev/dri/renderD{minor}"), 0o666);
-        self.heard.uses_kfd = true;
-        self.heard.devices = vec!["gfx908:sramecc+:xnack-".into()];
-        self.heard.hip.push(address.into());
-        self.heard.opencl.push(address.into());
+        self.runtime.uses_kfd = true;
+        self.runtime.devices = vec!["gfx908:sramecc+:xnack-".into()];
+        self.runtime.hip.push(address.into());
+        self.runtime.opencl.push(address.into());
         self
     }
 
@@ -118,7 +118,7 @@ impl Machine {
         checks(
             &Root::at(self.folder.path()),
             &Environment::of(&self.environment),
-            &self.heard,
+            &self.runtime,
         )
     }
 
@@ -211,7 +211,7 @@ fn a_small_bar_is_told_with_what_it_costs() {
 fn a_user_outside_the_group_is_told_which_one_to_join() {
     let machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.node("dev/kfd", 0o660);
-    // the user who runs the test owns the file, so that the user of the fixture is neither owner nor, by chance, in its
+    // the user who runs the test owns the file, so the user of the fixture is neither owner nor, by chance, in its
     // group
     machine.user(&[4242]);
     let check = machine.check("/dev/kfd");
@@ -295,10 +295,10 @@ fn what_a_card_needs_is_only_told_where_a_card_works_without_it() {
     for name in names {
         assert!(machine.check(name).advice.is_some(), "{name}");
     }
-    machine.heard.works = true;
+    machine.runtime.works = true;
     for name in names {
         let check = machine.check(name);
-        assert_eq!((check.state, check.advice), (State::Told, None), "{name}");
+        assert_eq!((check.state, check.advice), (State::Info, None), "{name}");
     }
     assert_eq!(bad(&machine.look()), [""; 0]);
 }
@@ -322,10 +322,10 @@ fn an_old_kernel_lacks_options_and_an_unknown_one_is_not_accused() {
     machine.bad("CONFIG_PCI_P2PDMA", "dma-buf may be refused");
     machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
     // a single card has no peer to share with
-    assert_eq!(machine.check("CONFIG_HSA_AMD_P2P").state, State::Told);
+    assert_eq!(machine.check("CONFIG_HSA_AMD_P2P").state, State::Info);
     let machine = machine.card(2, "0000:83:00.0", PUBLIC);
     machine.remove("sys/module/amdgpu/version");
-    machine.bad("CONFIG_HSA_AMD_P2P", "don't reach each other's memory");
+    machine.bad("CONFIG_HSA_AMD_P2P", "cannot access each other's memory");
     machine.remove(&format!("boot/config-{RELEASE}"));
     for option in ["CONFIG_HSA_AMD", "CONFIG_PCI_P2PDMA", "CONFIG_HSA_AMD_P2P"] {
         assert_eq!(machine.check(option).state, State::Unknown);
@@ -340,13 +340,13 @@ fn a_packaged_driver_is_not_held_against_the_kernels_options() {
         .config("CONFIG_PCI_P2PDMA=y\n");
     for option in ["CONFIG_HSA_AMD", "CONFIG_HSA_AMD_SVM", "CONFIG_HSA_AMD_P2P"] {
         let check = machine.check(option);
-        assert_eq!((check.state, check.advice), (State::Told, None), "{option}");
+        assert_eq!((check.state, check.advice), (State::Info, None), "{option}");
     }
     // of the kernel around the driver
     machine.bad("CONFIG_DMABUF_MOVE_NOTIFY", "moved to host memory");
     machine.remove("sys/module/amdgpu/version");
     for option in ["CONFIG_HSA_AMD", "CONFIG_HSA_AMD_SVM", "CONFIG_HSA_AMD_P2P"] {
-        machine.bad(option, "use a kernel that has it");
+        machine.bad(option, "use a kernel with this option");
     }
 }
 
@@ -364,8 +364,8 @@ fn the_running_kernels_own_configuration_comes_first() {
 #[test]
 fn nothing_to_read_is_unknown_and_not_a_failure() {
     let empty = TempDir::new().expect("a folder");
-    let heard = Heard::default();
-    let all = checks(&Root::at(empty.path()), &Environment::default(), &heard);
+    let runtime = RuntimeReport::default();
+    let all = checks(&Root::at(empty.path()), &Environment::default(), &runtime);
     assert_eq!(bad(&all), [""; 0], "{all:#?}");
     let unknown = |name| {
         let check = all.iter().find(|check| check.name == name);
@@ -380,22 +380,22 @@ fn nothing_to_read_is_unknown_and_not_a_failure() {
 fn variables_that_hide_different_cards_from_the_two_apis_are_named() {
     let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.environment = vec![("HIP_VISIBLE_DEVICES", "1")];
-    machine.heard.hip = vec!["0000:83:00.0".into()];
+    machine.runtime.hip = vec!["0000:83:00.0".into()];
     machine.bad("visible devices", "ROCR_VISIBLE_DEVICES");
     // the same cards on both sides: told, not accused
-    machine.heard.opencl = vec!["????:83:00.0".into()];
+    machine.runtime.opencl = vec!["????:83:00.0".into()];
     let check = machine.check("visible devices");
-    assert_eq!((check.state, &*check.found), (State::Told, "HIP_VISIBLE_DEVICES=1"));
+    assert_eq!((check.state, &*check.found), (State::Info, "HIP_VISIBLE_DEVICES=1"));
 }
 
 #[test]
 fn xnack_that_was_asked_for_and_not_given_is_told_of() {
     let mut machine = Machine::new().card(1, "0000:03:00.0", PUBLIC).config(CONFIG);
     machine.environment = vec![("HSA_XNACK", "1")];
-    machine.bad("XNACK", "managed memory stays");
-    machine.heard.devices = vec!["gfx90a:sramecc+:xnack+".into()];
-    assert_eq!(machine.check("XNACK").state, State::Told);
-    machine.heard.devices = vec!["gfx90a".into()];
+    machine.bad("XNACK", "managed memory does not migrate");
+    machine.runtime.devices = vec!["gfx90a:sramecc+:xnack+".into()];
+    assert_eq!(machine.check("XNACK").state, State::Info);
+    machine.runtime.devices = vec!["gfx90a".into()];
     assert_eq!(machine.check("XNACK").state, State::Unknown);
 }
 
@@ -406,14 +406,14 @@ fn two_files_of_one_runtime_in_a_process_are_a_failure_and_two_names_of_one_file
     machine.write(&format!("{lib}/libhsa-runtime64.so.1.14.60300"), "");
     link(machine.folder.path(), lib, "libhsa-runtime64.so.1");
     link(machine.folder.path(), lib, "libhsa-runtime64.so");
-    machine.heard.loaded = vec!["/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300".into()];
+    machine.runtime.loaded = vec!["/opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300".into()];
     let check = machine.check("libhsa-runtime64");
     assert_eq!(check.state, State::Good, "{check:?}");
     assert_eq!(
         check.found,
         "loaded /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300; installed: /opt/rocm-6.3.0/lib/libhsa-runtime64.so.1.14.60300"
     );
-    machine.heard.loaded.push("/wheel/libhsa-runtime64.so".into());
+    machine.runtime.loaded.push("/wheel/libhsa-runtime64.so".into());
     let check = machine.bad("libhsa-runtime64", "remove one");
     assert!(check.found.starts_with("loaded 2 times"), "{}", check.found);
 }

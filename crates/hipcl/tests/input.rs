@@ -133,7 +133,7 @@ fn a_file_that_can_not_be_read_is_named() {
         RATE,
         &["none.npy", "check the path"],
     );
-    refused(folder.path(), Some(Format::Cf32), RATE, &["can't read"]);
+    refused(folder.path(), Some(Format::Cf32), RATE, &["cannot read"]);
     refused(folder.path(), Some(Format::Npy), RATE, &[]);
     let lonely = file(&folder, "x.sigmf-data", &[1, 2, 3, 4]);
     refused(&lonely, None, RATE, &["x.sigmf-meta"]);
@@ -155,7 +155,7 @@ fn an_empty_file_is_refused() {
         &file(&folder, "b.npy", &npy("<c8", "(0,)", &[])),
         None,
         RATE,
-        &["no elements"],
+        &["an empty array"],
     );
     file(&folder, "s.sigmf-data", &[]);
     let meta = file(
@@ -164,7 +164,7 @@ fn an_empty_file_is_refused() {
         br#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6}}"#,
     );
     refused(&meta, None, None, &["s.sigmf-data` is empty"]);
-    refused(&file(&folder, "t.sigmf-meta", &[]), None, None, &["no SigMF metadata"]);
+    refused(&file(&folder, "t.sigmf-meta", &[]), None, None, &["not SigMF metadata"]);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_truncated_file_is_refused() {
             &file(&folder, "a.npy", &whole[..whole.len() - cut]),
             None,
             RATE,
-            &["a.npy", "must be whole"],
+            &["a.npy", "cannot use"],
         );
     }
 }
@@ -219,7 +219,7 @@ fn floats_are_not_taken_for_integers_nor_integers_for_floats() {
         let scaled: Vec<C32> = samples.iter().map(|x| x * scale).collect();
         let path = file(&folder, "floats.bin", &cf32(&scaled));
         for format in [Format::Ci16, Format::Ci8, Format::Cu8] {
-            refused(&path, Some(format), RATE, &["holds 32-bit floats", "--format cf32"]);
+            refused(&path, Some(format), RATE, &["contains 32-bit floats", "--format cf32"]);
         }
         assert!(read(&path, Some(Format::Cf32), RATE).is_ok());
     }
@@ -295,7 +295,7 @@ fn a_rate_is_needed_and_must_be_one() {
     let path = file(&folder, "a.ci8", &[1, 2, 3, 4]);
     refused(&path, None, None, &["--rate"]);
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        refused(&path, None, Some(rate), &["no sample rate", "--rate"]);
+        refused(&path, None, Some(rate), &["not a sample rate", "--rate"]);
     }
 }
 
@@ -303,7 +303,7 @@ fn a_rate_is_needed_and_must_be_one() {
 fn a_format_is_needed_if_the_name_tells_none() {
     let folder = folder();
     let path = file(&folder, "recording.bin", &[1, 2, 3, 4]);
-    refused(&path, None, RATE, &["--format cf32|ci16|ci8|cu8|npy|sigmf"]);
+    refused(&path, None, RATE, &["--format to cf32|ci16|ci8|cu8|npy|sigmf"]);
     assert!(read(&path, Some(Format::Ci8), RATE).is_ok());
 }
 
@@ -312,8 +312,8 @@ fn sigmf_metadata_that_can_not_be_followed_is_refused() {
     let folder = folder();
     file(&folder, "s.sigmf-data", &[1, 2, 3, 4]);
     for (meta, part) in [
-        ("{", "no SigMF metadata"),
-        ("[]", "no SigMF metadata"),
+        ("{", "not SigMF metadata"),
+        ("[]", "not SigMF metadata"),
         (r#"{"global": {}}"#, "core:datatype"),
         (
             r#"{"global": {"core:datatype": "cf32_be"}}"#,
@@ -338,11 +338,11 @@ fn sigmf_metadata_that_can_not_be_followed_is_refused() {
         ),
         (
             r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6, "core:trailing_bytes": 3}}"#,
-            "strip",
+            "remove them",
         ),
         (
             r#"{"global": {"core:datatype": "ci8", "core:sample_rate": 1e6}, "captures": [{"core:header_bytes": 2}]}"#,
-            "strip",
+            "remove them",
         ),
     ] {
         let path = file(&folder, "s.sigmf-meta", meta.as_bytes());

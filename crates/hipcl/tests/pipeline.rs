@@ -198,7 +198,11 @@ fn one_planted_copy_makes_the_run_unverified() {
             assert_eq!(report["verified"], false);
             let iterations = report["iterations"].as_u64().unwrap();
             assert_eq!(report["host_copies_bytes"], 4096 * iterations, "{api}");
-            assert!(run.stdout().contains("not verified: the copies"), "{}", run.stdout());
+            assert!(
+                run.stdout().contains("not verified: the copied bytes"),
+                "{}",
+                run.stdout()
+            );
         }
     }
 }

@@ -8,26 +8,19 @@
 //!                 one allocation, counted copies, proven
 //! ```
 //!
-//! A [`Bridge`] pairs one OpenCL device with one HIP device and proves every [`Route`] by a pattern
-//! written through one API and read through the other. A [`Shared`] buffer is one allocation that
-//! both APIs see. Access goes through guards: work enqueued under one comes after what must have finished on the other
-//! side, so that it is ordered without the caller's help, by the proven hand-off [`Grade`]. The [`Meter`] counts every
-//! copy at the function tables of both APIs, which is how "no copy" becomes a measurement.
+//! A [`Bridge`] pairs one OpenCL device with one HIP device and proves every [`Route`] by a pattern written through one
+//! API and read through the other. A [`Shared`] buffer is one allocation that both APIs access. Access goes through
+//! guards: work enqueued under a guard runs after the work of the other API that it depends on. The proven hand-off
+//! [`Grade`] ensures this order. The [`Meter`] counts every copy call at the function tables of both APIs, so "no copy"
+//! is a measurement.
 //!
 //! Every function of the crate `rocblas` takes shared buffers as they are: a buffer by reference is a
 //! [`hip::DeviceMemory`], of which the call takes the guard itself (see [below](#rocblas-and-rocsolver)). A buffer can be
 //! used in [parts](Shared::parts_mut), OpenCL on one while HIP is on another. [`dlpack`] lends buffers to tensor libraries
 //! and takes their tensors.
 //!
-//! [`Bridge::open`] creates its own OpenCL objects, [`Bridge::adopt`] works on those of other code, and
-//! [`Bridge::adopt_cl_mem`] and its like make shared buffers of existing memory.
-//!
-//! [`Shared::export`] and [`Bridge::import`] share memory with another process that takes turns with this one
-//! ([`Joint`]). [`Bridge::open_all`] opens a bridge to each GPU, and [`Bridge::peer`] proves that
-//! one reaches the memory of another.
-//!
-//! This crate does not support several processes at work on the same memory at once, or sharing with more than one
-//! other process. Parts of one buffer cannot be on both sides where OpenCL hands memory over as a whole
+//! This crate does not support two processes that use the same memory at the same time, or sharing with more than one
+//! other process. Parts of one buffer cannot be on both sides where OpenCL hands over memory as a whole
 //! ([`Route::ExternalFd`], see [`PartMut`]).
 //!
 //! ```

@@ -307,7 +307,7 @@ fn reading_alone_is_said_by_the_form_that_can_and_refused_by_the_other() {
     let (error, _) = refused.expect_err("it is too short");
     assert_eq!(
         error.to_string(),
-        "DLPack: the layout reaches to element 8 of a buffer of 6"
+        "DLPack: the layout extends to element 8 of a buffer of 6 elements"
     );
 }
 

@@ -117,8 +117,7 @@ fn a_tensor_on_the_host_stays_the_callers_where_copies_are_not_permitted() {
         let refused = unsafe { bridge.from_dlpack::<u32, _>(produced.raw(), &stream) };
         let text = refused.expect_err("a copy").to_string();
         assert!(
-            text.starts_with("DLPack: a tensor in memory of the host would have to be copied")
-                && text.contains("Policy::AllowCopy"),
+            text.starts_with("DLPack: a tensor in host memory needs a copy") && text.contains("Policy::AllowCopy"),
             "{text}"
         );
         assert_eq!(produced.deleted(), 0);

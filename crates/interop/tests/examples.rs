@@ -78,7 +78,7 @@ fn two_processes_are_right_by_each_carrier_and_one_of_them_may_be_killed() {
     let text = output("10_ipc");
     assert_eq!(text.matches("every word right").count(), 3, "{text}");
     assert!(
-        text.contains("hung up") && text.contains("killed: the memory is as it was"),
+        text.contains("closed the link") && text.contains("killed: the memory is as it was"),
         "{text}"
     );
 }

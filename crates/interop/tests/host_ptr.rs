@@ -128,7 +128,7 @@ fn a_proof_of_other_drivers_is_refused() {
     let text = error.to_string();
     assert!(
         error.is_impossible()
-            && text.contains("is of `amd 60342133 on a card of mine`, and this bridge is on `host ")
+            && text.contains("was made on `amd 60342133 on a card of mine`, but this bridge uses `host ")
             && !text.contains('\n'),
         "{text}"
     );

@@ -259,7 +259,7 @@ fn the_solution_does_not_lie_where_the_factors_do() {
                 assert_eq!(
                     error.to_string(),
                     format!(
-                        "{name}: b shares memory with a; give the result a buffer of its own, the inputs may be one"
+                        "{name}: b shares memory with a; use a separate buffer for the result (inputs may share one)"
                     )
                 );
             }

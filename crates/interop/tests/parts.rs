@@ -423,14 +423,14 @@ fn bad_parts_are_refused_in_one_line() {
     let text = |error: Error| error.to_string();
     assert_eq!(
         text(shared.part(5..len + 1).expect_err("beyond the end")),
-        format!("the range 5..{} does not lie in 0..{len}", len + 1)
+        format!("the range 5..{} is outside 0..{len}", len + 1)
     );
     assert!(matches!(shared.part(5..5), Err(Error::Empty)));
     assert!(matches!(shared.split_at_mut(0), Err(Error::Empty)));
     assert!(matches!(shared.split_at_mut(len), Err(Error::Empty)));
     assert_eq!(
         text(shared.parts_mut([8..12, 0..4, 3..8]).expect_err("they overlap")),
-        "the parts 0..4 and 3..8 share elements; parts of one buffer must be apart"
+        "the parts 0..4 and 3..8 overlap; parts of one buffer must be disjoint"
     );
     let part = shared.part_mut(8..16).expect("a part");
     let (left, right) = part.split_at_mut(2).expect("two parts");
@@ -439,7 +439,7 @@ fn bad_parts_are_refused_in_one_line() {
     let (mut copied, _) = rig.filled(Route::Staging);
     let error = text(copied.part(0..4).expect_err("less than a transfer"));
     assert!(
-        error.starts_with("route staging copies parts on their own, and bytes 0..16 do not"),
+        error.starts_with("route staging copies each part separately, and bytes 0..16 do not"),
         "{error}"
     );
     let last = copied.part_mut(LEN - GRAIN..LEN).expect("a part");

@@ -78,7 +78,7 @@ fn a_peer_is_proven_in_one_direction_and_never_by_itself() {
     assert!(report.gb_s > 0.0);
     let apart = open();
     for (a, b, reason) in [
-        (&first, &first, "it is the same device"),
+        (&first, &first, "both are the same device"),
         (&first, &apart[1], "Bridge::open_all"),
     ] {
         let error = a.peer(b).expect_err(reason);

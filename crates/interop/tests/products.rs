@@ -396,7 +396,7 @@ fn an_output_over_an_input_is_refused_though_both_were_adopted() {
         assert_eq!(
             error.to_string(),
             format!(
-                "{routine}: c shares memory with {argument}; give the result a buffer of its own, the inputs may be one"
+                "{routine}: c shares memory with {argument}; use a separate buffer for the result (inputs may share one)"
             )
         );
         call(name, apart).expect("neighbours share nothing");

@@ -433,7 +433,10 @@ fn bad_lengths_are_refused_with_both_numbers() {
     ));
     let mut shared = bridge.alloc::<u32>(4).expect("an allocation");
     let error = shared.upload(&[0; 5]).expect_err("five do not fit four").to_string();
-    assert_eq!(error, "upload: the host slice has 5 elements, the shared buffer 4");
+    assert_eq!(
+        error,
+        "upload: the host slice has 5 elements, but the shared buffer has 4"
+    );
     assert!(shared.download(&mut [0; 3]).is_err());
 }
 

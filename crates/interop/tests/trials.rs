@@ -9,10 +9,10 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
     use Residency::{HostPinned, Vram};
     let selection = common::host();
     for (allocation, residency, witness) in [
-        (Allocation::ClBuffer, Vram, Witness::Told),
-        (Allocation::ClAllocHostPtr, HostPinned, Witness::Told),
-        (Allocation::SvmCoarse, Vram, Witness::Told),
-        (Allocation::SvmFine, HostPinned, Witness::Told),
+        (Allocation::ClBuffer, Vram, Witness::Registered),
+        (Allocation::ClAllocHostPtr, HostPinned, Witness::Registered),
+        (Allocation::SvmCoarse, Vram, Witness::Registered),
+        (Allocation::SvmFine, HostPinned, Witness::Registered),
         (Allocation::HipMalloc, Vram, Witness::Hsa),
         (Allocation::HipHostMalloc, HostPinned, Witness::Hsa),
         (Allocation::HipMallocManaged, HostPinned, Witness::Hsa),
@@ -51,7 +51,7 @@ fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
     });
     let trial = AllocationTrial::run(&selection, &Options::default(), Allocation::HipMalloc, |_| {}).expect("a trial");
     let reason = trial.opencl_gb_s.expect_err("out of reach");
-    assert!(reason.starts_with("the software device keeps"), "{reason}");
+    assert!(reason.starts_with("the software device hides"), "{reason}");
     assert!(trial.hip_gb_s.expect("a rate") > 0.0);
     assert!(trial.whereabouts.is_ok());
 }

@@ -607,7 +607,7 @@ fn memory_that_a_held_queue_will_use_is_not_freed() {
     let held = held.opening();
     // SAFETY: the objects belong together, their owner is kept, and nothing else uses the queue.
     let error = unsafe { Link::adopt(&bridge, objects) }.expect_err("the proof does not end");
-    assert!(error.to_string().contains("did not end within"), "{error}");
+    assert!(error.to_string().contains("did not finish within"), "{error}");
     assert_eq!(FREED.load(Ordering::Relaxed), 0);
     assert_eq!(bridge.take_deferred_errors().len(), 1);
     // What was given to the queue runs now.

@@ -1,6 +1,6 @@
 //! A folder that belongs to its user only, and the files in it.
 //!
-//! All checks use open descriptors, so that a file cannot be swapped between a check and its use.
+//! All checks use open descriptors, so a file cannot be swapped between a check and its use.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -82,14 +82,14 @@ fn trust(file: impl AsFd, wanted: FileType) -> io::Result<()> {
     }
     if found.st_uid != user {
         return refused(format!(
-            "it belongs to user {}, not to user {user}; name another folder in HIPCL_CACHE_DIR",
+            "it belongs to user {}, not to user {user}; set HIPCL_CACHE_DIR to another folder",
             found.st_uid
         ));
     }
     let mode = Mode::from_raw_mode(found.st_mode);
     if mode.intersects(WRITABLE_BY_OTHERS) {
         return refused(format!(
-            "others may write it (mode {:o}); remove it, or revoke write access with `chmod go-w`",
+            "other users may write to it (mode {:o}); remove it, or revoke write access with `chmod go-w`",
             mode.as_raw_mode() & 0o7777
         ));
     }

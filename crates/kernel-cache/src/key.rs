@@ -12,8 +12,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Builds a [`Key`]. It includes each part's length, so that different lists of parts never
-/// collide.
+/// Builds a [`Key`]. It includes each part's length, so different lists of parts never collide.
 #[derive(Debug, Default)]
 pub struct KeyBuilder(blake3::Hasher);
 

@@ -10,14 +10,14 @@
 //!
 //! # What this layer does
 //!
-//! * It accepts an entry only from a regular file in a folder that both belong to the process's user
-//!   and that no other user can write. An entry is code that runs.
-//! * It finds what a text includes when the compiler can't be asked. What it does not understand is
-//!   an error, and its caller caches nothing.
+//! * It accepts an entry only if its file is a regular file, if file and folder belong to the process's user, and if no
+//!   other user can write to them. An entry is code that will run.
+//! * It finds the includes of a source text without the compiler. Anything that it does not understand is an error, and
+//!   its caller then caches nothing.
 //!
 //! # What it does not do
 //!
-//! * It does not protect against its own user: an entry holds no secret.
+//! * It does not protect against its own user: an entry contains no secret.
 //! * It deletes nothing.
 
 mod folder;

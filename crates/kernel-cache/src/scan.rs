@@ -163,7 +163,7 @@ impl Scan {
                 lexer.skip_blanks()?;
                 match lexer.file_name() {
                     Some(file) => Ok(Some(file)),
-                    None => refused(format!("`#{name} {}` names no file", lexer.line())),
+                    None => refused(format!("`#{name} {}` does not name a file", lexer.line())),
                 }
             }
             "" if lexer.line().is_empty() => Ok(None),
@@ -190,7 +190,7 @@ impl Scan {
             return refused(RENAMED);
         }
         if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
-            return refused(format!("`{word}` differs each time"));
+            return refused(format!("`{word}` expands differently each time"));
         }
         Ok(())
     }

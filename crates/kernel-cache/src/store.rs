@@ -83,7 +83,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The folder can't be written, or is not trusted.
+    /// The folder cannot be written, or is not trusted.
     pub fn write(&self, key: Key, content: &[u8]) -> Result<(), Trouble> {
         self.write_file(key, &pack(self.format, key, content))
             .map_err(|error| self.trouble(key, &error))

@@ -78,7 +78,7 @@ fn an_entry_writable_by_others_is_refused_and_replaced() {
     let fixture = fixture();
     for shared in [0o620, 0o602, 0o666] {
         chmod(&fixture.entry(), shared);
-        fixture.refuses("others may write it");
+        fixture.refuses("other users may write to it");
         fixture.heals();
     }
     // Read access for others is harmless.
@@ -91,7 +91,7 @@ fn a_folder_writable_by_others_is_neither_read_nor_written() {
     let fixture = fixture();
     for shared in [0o770, 0o707, 0o1777] {
         chmod(fixture.folder(), shared);
-        fixture.refuses("others may write it");
+        fixture.refuses("other users may write to it");
         assert!(fixture.store.write(fixture.key, b"other").is_err());
     }
     chmod(fixture.folder(), 0o755);

@@ -23,7 +23,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The platform's main library could not be loaded.
-    #[error("platform {platform} can't be used: {cause}")]
+    #[error("platform {platform} cannot be used: {cause}")]
     NoLibrary {
         /// The requested platform.
         platform: Platform,
@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// The library is present but reports no usable device.
     #[error(
-        "platform {platform} can't be used: {cause}; {}{}",
+        "platform {platform} cannot be used: {cause}; {}{}",
         .platform.facts().no_device_remedy,
         or_host(*.asked_by)
     )]
@@ -48,7 +48,7 @@ pub enum Error {
         libraries: Vec<LibraryReport>,
     },
     /// Two libraries of one set come from different installations.
-    #[error("mixed ROCm releases: {first} and {second} lie in different folders; set ROCM_PATH to one installation")]
+    #[error("mixed ROCm releases: {first} and {second} are in different folders; set ROCM_PATH to one installation")]
     MixedReleases {
         /// The HIP library, which is loaded first.
         first: PathBuf,
@@ -60,7 +60,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The platform that can't be used; `None` for an unknown name.
+    /// The platform that cannot be used; `None` for an unknown name.
     #[must_use]
     pub fn platform(&self) -> Option<Platform> {
         match self {
@@ -94,7 +94,7 @@ fn or_host(asked_by: Option<&str>) -> String {
         None => String::new(),
         Some("HIPCL_PLATFORM" | "HIP_PLATFORM") => ", or set HIPCL_PLATFORM=host".to_owned(),
         Some(option) if option.starts_with('-') => format!(", or use {option} host"),
-        Some(_) => ", or ask for the platform host".to_owned(),
+        Some(_) => ", or select the platform host".to_owned(),
     }
 }
 

@@ -10,7 +10,7 @@ pub struct Facts {
     /// APIs are two contexts on the GPU, which share memory by descriptors only.
     pub one_address_space: bool,
     /// Whether the device is a model in software that runs on this machine's processor and uses its memory. It has no
-    /// PCI address, pairs with OpenCL's CPU devices, and computes exactly what it is given: no work is padded for it.
+    /// PCI address, pairs with OpenCL's CPU devices, and computes exactly what is requested: no work is padded for it.
     pub is_model: bool,
     /// Whether the devices are reached through AMD's kernel driver, `/dev/kfd`.
     pub uses_kfd: bool,

@@ -1,17 +1,17 @@
-//! Chooses the platform and returns its function tables.
+//! Selects the platform and provides its function tables.
 //!
 //! | platform | what it is | where its tables come from |
 //! |---|---|---|
 //! | [`Platform::Amd`] | the real ROCm libraries | [`rocm_loader`], HIP first, everything else from the same folder |
-//! | [`Platform::Nvidia`] | the same ABI over CUDA | `hip-cuda` (feature `nvidia`); without the feature selecting it is an error that says so |
+//! | [`Platform::Nvidia`] | the same ABI over CUDA | `hip-cuda` (feature `nvidia`); without the feature, selecting it is an error |
 //! | [`Platform::Host`] | a strict software device | compiled in (feature `host`, on by default) |
 //!
-//! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) chooses; without it HIP's own `HIP_PLATFORM` does; without either,
-//! `amd` is taken if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] always says which of
-//! these happened.
+//! `HIPCL_PLATFORM` (`amd`, `nvidia` or `host`) selects the platform; if it is not set, `HIP_PLATFORM` does. Without
+//! either, the choice is `amd` if it has a device, else `nvidia` if it has one, else `host`. [`Selection::why`] reports
+//! the reason.
 //!
-//! Code that depends on the platform asks for a fact, [`Platform::facts`], and never for its name: a new platform states
-//! its facts in a file of its own.
+//! Code that depends on the platform checks a fact ([`Platform::facts`]), never the name. A new platform states its
+//! facts in its own file.
 //!
 //! ```
 //! let selection = platform::select_named(Some("host"))?;

@@ -35,7 +35,7 @@ pub enum LibraryState {
     Loaded(PathBuf),
     /// Compiled into the program.
     BuiltIn,
-    /// Not there; the text lists what was tried.
+    /// Missing; the text lists what was tried.
     Missing(String),
 }
 

@@ -25,7 +25,7 @@ use crate::{Error, LibraryReport, Platform, Tables};
 pub struct Selection {
     platform: Platform,
     tables: Tables,
-    /// One line: what decided, and what was passed over.
+    /// One line: the reason for the choice, and the platforms that were skipped.
     pub why: String,
     /// Every library of the platform, found or missing.
     pub libraries: Vec<LibraryReport>,
@@ -55,7 +55,7 @@ impl Selection {
     }
 }
 
-/// Chooses by `HIPCL_PLATFORM`, else `HIP_PLATFORM`, else by what is present.
+/// Selects by `HIPCL_PLATFORM`, else by `HIP_PLATFORM`, else by the devices that are present.
 ///
 /// # Errors
 /// An unknown name, a platform that is not in this build, a library that cannot be loaded, or a
@@ -74,7 +74,7 @@ fn by_environment(extent: Extent) -> Result<Selection, Error> {
     automatic(extent)
 }
 
-/// Chooses by name; `None` chooses by what is present and ignores the environment.
+/// Selects by name; `None` selects by the devices that are present and ignores the environment.
 ///
 /// # Errors
 /// As [`select`].
@@ -117,7 +117,7 @@ pub(crate) enum Extent {
 impl Extent {
     /// Why a library of linear algebra is left out, if it is.
     pub(crate) fn left_out(self) -> Option<String> {
-        (self == Self::Runtime).then(|| "the program asked for the runtime alone".to_owned())
+        (self == Self::Runtime).then(|| "the program requested only the runtime".to_owned())
     }
 }
 
@@ -127,13 +127,13 @@ fn named(name: &str, source_name: &'static str, extent: Extent) -> Result<Select
         source_name,
     })?;
     let (mut selection, _) = open(platform, extent, Some(source_name))?;
-    selection.why = format!("asked for by {source_name}");
+    selection.why = format!("requested by {source_name}");
     Ok(selection)
 }
 
 /// The first platform that has a device.
 fn automatic(extent: Extent) -> Result<Selection, Error> {
-    let mut why = vec!["nothing asked for".to_owned()];
+    let mut why = vec!["chosen automatically".to_owned()];
     let mut refused = None;
     for &platform in Platform::ALL {
         match open(platform, extent, None) {
@@ -148,8 +148,10 @@ fn automatic(extent: Extent) -> Result<Selection, Error> {
             Err(error) => {
                 why.push(match &error {
                     Error::NotBuilt { .. } => format!("{platform} is not in this build"),
-                    Error::NoDevice { cause, .. } => format!("{platform} passed over: {cause}"),
-                    other => format!("{platform} passed over: {other}"),
+                    Error::NoDevice { cause, .. } | Error::NoLibrary { cause, .. } => {
+                        format!("{platform} skipped: {cause}")
+                    }
+                    other => format!("{platform} skipped: {other}"),
                 });
                 refused = Some(error);
             }
@@ -188,7 +190,7 @@ fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
     // SAFETY: hipInit takes reserved flags that must be 0.
     let status = unsafe { init(0) };
     if status != hip_sys::hipError_t::hipSuccess {
-        return Err(format!("hipInit(0) answered {}", status.0));
+        return Err(format!("hipInit(0) returned {}", status.0));
     }
     let mut count = 0;
     // SAFETY: `count` is a valid place for one int.
@@ -196,7 +198,7 @@ fn device_count(hip: &hip_sys::Api) -> Result<i32, String> {
     match status {
         hip_sys::hipError_t::hipSuccess if count > 0 => Ok(count),
         hip_sys::hipError_t::hipSuccess => Err("hipGetDeviceCount found no device".into()),
-        other => Err(format!("hipGetDeviceCount answered {} (no device)", other.0)),
+        other => Err(format!("hipGetDeviceCount returned {} (no device)", other.0)),
     }
 }
 
@@ -256,7 +258,7 @@ mod tests {
         for name in ["rocBLAS", "rocSOLVER"] {
             let report = selection.libraries.iter().find(|it| it.name == name);
             let state = report.expect("a report").state.to_string();
-            assert!(state.contains("the runtime alone"), "{state}");
+            assert!(state.contains("only the runtime"), "{state}");
         }
         assert!(selection.why.contains("a test"), "{}", selection.why);
     }
@@ -267,7 +269,7 @@ mod tests {
         let selection = select_named(None).expect("the host platform is built in");
         assert!(!selection.why.is_empty());
         if selection.platform == Platform::Host {
-            assert!(selection.why.contains("amd passed over"), "{}", selection.why);
+            assert!(selection.why.contains("amd skipped"), "{}", selection.why);
         }
     }
 }

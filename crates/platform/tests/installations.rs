@@ -290,7 +290,7 @@ fn a_second_hsa_runtime_in_the_process_is_refused_with_both_files() {
     assert!(matches!(error, Error::NoLibrary { .. }), "{error}");
     let text = error.to_string();
     for part in [
-        "two different libhsa-runtime64",
+        "two different copies of libhsa-runtime64",
         "wheel/lib/libhsa-runtime64-5f1c.so.1",
         "rocm/lib/libhsa-runtime64.so.1",
     ] {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hip::{Device, Stream};
 use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
-use rocblas::{Error, Fill, Handle, Library, Matrix, MatrixMut, Op, PointerBatchMut, solver};
+use rocblas::{Error, Fill, Handle, Library, Matrix, Op, PointerArray, solver};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
@@ -204,8 +204,8 @@ fn a_factor_on_the_device_is_that_of_the_work_before_it() {
     written.unwrap();
     *opener() = Some(open);
     let factor = |index: usize| factors.on(&stream).unwrap().slice(index..=index).unwrap();
-    let a = Matrix::new(a.on(&stream).unwrap(), 1, 1, 1).unwrap();
-    let to = MatrixMut::new(c.on_mut(&stream).unwrap(), 1, 1, 1).unwrap();
+    let a = Matrix::new(&a, 1, 1, 1);
+    let to = Matrix::new(&mut c, 1, 1, 1);
     let product = blas.gemm(Op::None, Op::None, factor(0), a, a, factor(1), to);
     drop(opener().take());
     product.unwrap();
@@ -222,8 +222,8 @@ fn a_product_with_a_factor_on_the_device_is_not_captured() {
     let mut c = device.alloc_from(&stream, &[1.0_f32]).unwrap();
     let graph = blas.capture(|blas| {
         let factor = |index: usize| factors.on(&stream)?.slice(index..=index);
-        let from = Matrix::new(a.on(&stream)?, 1, 1, 1)?;
-        let to = MatrixMut::new(c.on_mut(&stream)?, 1, 1, 1)?;
+        let from = Matrix::new(&a, 1, 1, 1);
+        let to = Matrix::new(&mut c, 1, 1, 1);
         let error = blas
             .gemm(Op::None, Op::None, factor(0)?, from, from, factor(1)?, to)
             .unwrap_err();
@@ -241,11 +241,12 @@ fn triangles_of_a_batch_by_pointers_are_not_inverted_out_of_order() {
     }
     let (blas, stream, device) = older();
     let mut a = device.alloc_from(&stream, &[4.0_f32, 9.0]).unwrap();
-    let matrices = PointerBatchMut::at_offsets(a.on_mut(&stream).unwrap(), &[0, 1], 1, 1, 1).unwrap();
+    let offsets = PointerArray::at_offsets([0, 1], 1, 1, 1);
+    let matrices = offsets.of(&mut a);
     let factors = solver::potrf(&blas, Fill::Lower, matrices).unwrap();
     let error = solver::potri(&blas, factors).map(drop).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");
-    let matrices = PointerBatchMut::at_offsets(a.on_mut(&stream).unwrap(), &[0, 1], 1, 1, 1).unwrap();
+    let matrices = offsets.of(&mut a);
     let factors = solver::getrf(&blas, matrices).unwrap();
     let error = solver::getri(&blas, factors).map(drop).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");

@@ -57,7 +57,7 @@ fn plan(
         let folder = found.ok_or_else(|| {
             let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
             format!(
-                "no {file} in {}; install ROCm's development package, set ROCM_PATH, or leave the feature `linked` out",
+                "no {file} in {}; install ROCm's development package, set ROCM_PATH, or disable the feature `linked`",
                 places.join(", ")
             )
         })?;

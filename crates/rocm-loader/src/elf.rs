@@ -92,7 +92,7 @@ fn inspect_open(mut file: File) -> std::io::Result<Verdict> {
     if needed > length {
         // The dynamic linker maps such a file, and the process dies of SIGBUS at the first missing page.
         return Ok(Verdict::NotALibrary(format!(
-            "it is cut off: {length} of {needed} bytes"
+            "it is truncated: {length} of {needed} bytes"
         )));
     }
     Ok(verdict)
@@ -144,7 +144,7 @@ fn judge(head: &[u8; 20]) -> Verdict {
         _ => {}
     }
     if order.half(head, 16) != SHARED_OBJECT {
-        return Verdict::NotALibrary("it is an ELF file of another kind".into());
+        return Verdict::NotALibrary("it is an ELF file, but not a shared library".into());
     }
     Verdict::Plausible
 }

@@ -60,7 +60,7 @@ pub enum LoadError {
         env: Option<&'static str>,
     },
     /// The file is a shared library of another processor.
-    #[error("{library}: {} is built for {found}, this process runs on {expected}{}", path.display(), origin(env))]
+    #[error("{library}: {} is built for {found}, but this process runs on {expected}{}", path.display(), origin(env))]
     WrongArchitecture {
         /// The library, without suffix.
         library: &'static str,
@@ -74,7 +74,7 @@ pub enum LoadError {
         env: Option<&'static str>,
     },
     /// The dynamic linker refused the file, usually because a library it needs is absent.
-    #[error("{library}: can't open {}: {reason}{}", path.display(), origin(env))]
+    #[error("{library}: cannot open {}: {reason}{}", path.display(), origin(env))]
     Open {
         /// The library, without suffix.
         library: &'static str,
@@ -86,7 +86,7 @@ pub enum LoadError {
         env: Option<&'static str>,
     },
     /// The library opened, but it is a different one: it lacks a function that every release has.
-    #[error("{library}: {} has no function `{symbol}`, so it is another library{}", path.display(), origin(env))]
+    #[error("{library}: {} has no function `{symbol}`, so it is a different library{}", path.display(), origin(env))]
     MissingSymbol {
         /// The library, without suffix.
         library: &'static str,
@@ -100,7 +100,7 @@ pub enum LoadError {
     /// The library's release is no longer supported. The search ends there: two copies of a runtime in one process
     /// do not know each other's memory.
     #[error(
-        "{library}: {} is of ROCm {found}, {oldest} is the oldest supported: {lacking}; install a newer release{}",
+        "{library}: {} belongs to ROCm {found}, but {oldest} is the oldest supported release: {lacking}; install a newer release{}",
         path.display(), choice(variable, env)
     )]
     TooOld {
@@ -120,7 +120,9 @@ pub enum LoadError {
         env: Option<&'static str>,
     },
     /// The program was not linked with the library after all.
-    #[error("{library}: this program is linked with no library that has `{symbol}`; open it at run time instead")]
+    #[error(
+        "{library}: no library that this program is linked with has `{symbol}`; load the library at run time instead"
+    )]
     NotLinked {
         /// The library, without suffix.
         library: &'static str,
@@ -129,7 +131,7 @@ pub enum LoadError {
     },
     /// This process now has two different files of a runtime that keeps its state in the library itself.
     #[error(
-        "two different {library} in this process: {} and {}; neither knows the other's memory: use one ROCm installation (check LD_LIBRARY_PATH and ROCM_PATH)",
+        "two different copies of {library} in this process: {} and {}; neither knows the other's memory; use one ROCm installation (check LD_LIBRARY_PATH and ROCM_PATH)",
         first.display(),
         second.display()
     )]
@@ -181,7 +183,7 @@ impl LoadError {
             Self::WrongArchitecture { found, .. } => format!("built for {found}"),
             Self::Open { reason, .. } => reason.clone(),
             Self::MissingSymbol { symbol, .. } => format!("has no function `{symbol}`"),
-            Self::TooOld { found, .. } => format!("of ROCm {found}, which is too old"),
+            Self::TooOld { found, .. } => format!("ROCm {found} is too old"),
             Self::NotLinked { .. } => "not linked".into(),
             Self::TwoCopies { first, .. } => {
                 format!("another copy is in use: {}", first.display())
@@ -198,11 +200,11 @@ fn list(tried: &[Tried]) -> String {
 fn choice(variable: &str, env: &Option<&'static str>) -> String {
     match env {
         Some(_) => origin(env),
-        None => format!(", or set {variable} to the library of one"),
+        None => format!(", or set {variable} to its library"),
     }
 }
 
 fn origin(env: &Option<&'static str>) -> String {
-    env.map(|env| format!("; {env} names it: correct or unset it"))
+    env.map(|env| format!("; {env} names it: correct or unset the variable"))
         .unwrap_or_default()
 }

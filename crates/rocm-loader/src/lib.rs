@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `table.rs` | [`function_table!`] makes a `-sys` crate's `Api` from its list of functions, with `core` only; [`model_functions!`] hands part of the list to another macro |
 //! | `types.rs` | [`enum_names!`] and [`layouts!`]: the names of C enums, and checks of C structures |
-//! | `library.rs` | `library!` and `linked!`: the half that finds a library |
-//! | `search.rs` | where a library is looked for, in which order |
-//! | `installations.rs` | where ROCm lies, the newest release first, and which files belong together |
+//! | `library.rs` | `library!` and `linked!`: the part that finds a library |
+//! | `search.rs` | the search order for a library |
+//! | `installations.rs` | the installations of ROCm, the newest release first, and which files belong together |
 //! | `loaded.rs` | an open library; it is never closed |
 //! | `once.rs` | two files of one runtime in a process are an error |
-//! | `elf.rs` | why a file can't be a library of this machine, before the dynamic linker is called |
-//! | `release.rs` | ROCm's release numbers, and the oldest one that is supported |
-//! | `error.rs` | what can go wrong, one line each |
+//! | `elf.rs` | why a file cannot be a library for this machine, before the dynamic linker is called |
+//! | `release.rs` | ROCm release numbers, and the oldest supported release |
+//! | `error.rs` | the errors, one line each |
 //! | `build.rs` | the link line, for build scripts |
 //!
 //! | feature | default | what |
@@ -19,11 +19,11 @@
 //! | `load` | yes | everything but `table.rs`, `types.rs` and the numbers of `release.rs`; without it the crate is `no_std` |
 //! | `build` | no | `build.rs`, for build scripts |
 //!
-//! The names of files are those of Linux. On another system `load_from` opens the file passed to it, and `load` returns
+//! File names are those of Linux. On another system, `load_from` opens the file passed to it, and `load` returns
 //! [`LoadError::NotFound`].
 //!
-//! This crate knows no ROCm function: names come from the `-sys` crates. It never panics or ends the process: any
-//! problem with an installation is a [`LoadError`].
+//! This crate does not know any ROCm function: the names come from the `-sys` crates. It never panics or ends the
+//! process: any problem with an installation is a [`LoadError`].
 
 #![cfg_attr(not(any(feature = "load", feature = "build", test)), no_std)]
 

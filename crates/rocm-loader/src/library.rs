@@ -58,8 +58,8 @@ macro_rules! library {
 /// library.
 ///
 /// `$function` is one that every supported release has. Only it is bound by the linker; all slots are then filled by
-/// name from what the dynamic linker loaded, so that a function of a newer release is an empty slot and not a program
-/// that fails to start.
+/// name from what the dynamic linker loaded, so a function of a newer release is an empty slot and not a program that
+/// fails to start.
 #[cfg(unix)]
 #[macro_export]
 macro_rules! linked {

@@ -40,7 +40,7 @@ impl fmt::Display for Release {
 pub struct Floor {
     /// Anything older is refused.
     pub oldest: Release,
-    /// Queries an open library's release. A library that can't tell is accepted: its functions are optional anyway.
+    /// Queries an open library's release. A library that cannot tell is accepted: its functions are optional anyway.
     pub release: fn(&Loaded) -> Option<Release>,
     /// What older releases lack, for the error's text.
     pub lacking: &'static str,

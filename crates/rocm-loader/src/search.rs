@@ -32,7 +32,7 @@ pub struct Search {
     pub sonames: &'static [&'static str],
     /// A function that every release has: a file without it is another library.
     pub key_symbol: &'static CStr,
-    /// Libraries (without suffix) that keep state, so that a process may have one file of each: two are
+    /// Libraries (without suffix) that keep state, so a process may have one file of each: two are
     /// [`LoadError::TwoCopies`]. Checked on Linux.
     pub once: &'static [&'static str],
     /// A library that holds the same functions in some releases, used if this one is not found.
@@ -128,8 +128,8 @@ impl Search {
         }
     }
 
-    /// Loads the copy in the folder of another library, or in the wheel that belongs to that library's, so that both
-    /// are of one release.
+    /// Loads the copy in the folder of another library, or in the wheel that belongs to that library's, so both are of
+    /// one release.
     ///
     /// # Errors
     /// [`LoadError::NotFound`] with the files of those folders that were tried; [`LoadError::TooOld`] and

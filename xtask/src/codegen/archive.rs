@@ -39,7 +39,7 @@ impl<'a> Archive<'a> {
             }
             files.push(found.ok_or_else(|| {
                 format!(
-                    "{} {} has another digest in {} than the pinned one",
+                    "{} {} in {} does not have the pinned digest",
                     package.name, package.version, self.suite
                 )
             })?);
@@ -85,7 +85,7 @@ impl<'a> Archive<'a> {
             .is_ok_and(|text| !text.is_empty());
         if !known {
             return Err(format!(
-                "{name} {version} has left Debian's {}: pin the version that is there in xtask/src/codegen/releases.rs",
+                "{name} {version} is no longer in Debian's {}; pin its current version in xtask/src/codegen/releases.rs",
                 self.suite
             )
             .into());
@@ -95,7 +95,7 @@ impl<'a> Archive<'a> {
             .env("APT_CONFIG", config)
             .quiet()
             .run()
-            .map_err(|_| format!("can't download {name} {version} from Debian's {}", self.suite))?;
+            .map_err(|_| format!("cannot download {name} {version} from Debian's {}", self.suite))?;
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl<'a> Archive<'a> {
             .env("APT_CONFIG", &config)
             .quiet()
             .run()
-            .map_err(|_| format!("can't read the package list of Debian's {suite}"))?;
+            .map_err(|_| format!("cannot read the package list of Debian's {suite}"))?;
         Ok(config)
     }
 }

@@ -30,7 +30,7 @@ struct Bound {
     reused: &'static [Reused],
     /// Values that an extension's header adds to an enum as plain numbers: prefix of their names, the enum.
     extended: &'static [(&'static str, &'static str)],
-    /// Types that were renamed with ROCm 6, so that their old name now means another one: old name, name since.
+    /// Types that were renamed with ROCm 6, so their old name now means another one: old name, name since.
     renamed_before_6: &'static [(&'static str, &'static str)],
     /// Ends of enums that ROCm 6 made macros for other numbers: an old count must not pass for today's.
     counts_before_6: &'static [&'static str],
@@ -213,7 +213,7 @@ pub fn compiler_headers(shell: &Shell) -> Result<String> {
     cmd!(shell, "cc -print-file-name=include")
         .quiet()
         .read()
-        .map_err(|_| "no C compiler: install `gcc`".into())
+        .map_err(|_| "no C compiler; install `gcc`".into())
 }
 
 impl Bound {

@@ -1,5 +1,4 @@
-//! One release's declarations as sorted lines of text: committed, so that releases can be compared without their
-//! headers.
+//! One release's declarations as sorted lines of text: committed, so releases can be compared without their headers.
 
 use std::collections::BTreeSet;
 

@@ -19,7 +19,7 @@ impl Forms {
     pub fn of(releases: &[Parsed], may_grow: &[&str]) -> Result<Self> {
         for name in may_grow {
             if !grows(releases, name) {
-                return Err(format!("`{name}` does not grow: take it from the list").into());
+                return Err(format!("`{name}` does not grow; remove it from the list").into());
             }
         }
         // `apart[i]`: the types that release i and the next one that has them disagree on.
@@ -124,7 +124,7 @@ pub fn last_major(name: &str, release: &str, next: Option<&str>) -> Result<u32> 
     let major = major(release);
     if next.is_some_and(|next| self::major(next) <= major) {
         return Err(format!(
-            "`{name}` changed its form between ROCm {release} and {}: a change within a major release has no name yet",
+            "`{name}` changed its signature between ROCm {release} and {}; changes within a major release are not supported yet",
             next.unwrap_or_default()
         )
         .into());

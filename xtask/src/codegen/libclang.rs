@@ -36,7 +36,7 @@ pub fn folder(shell: &Shell, work: &Path) -> Result<PathBuf> {
             cmd!(shell, "python3 -m zipfile -e {file} {wheel}").quiet().run()?;
         }
     }
-    search(&wheel, 4).ok_or_else(|| format!("the package {WHEEL} holds no libclang shared library").into())
+    search(&wheel, 4).ok_or_else(|| format!("the package {WHEEL} contains no libclang shared library").into())
 }
 
 /// Distributions put it beside their other libraries or below `/usr/lib/llvm-*`.

@@ -139,7 +139,7 @@ pub fn run(root: &Path, Options { check }: Options) -> Result<()> {
 /// What can be checked without regenerating anything.
 fn verify(root: &Path) -> Result<()> {
     let files = record::verify(root)?;
-    println!("codegen: not regenerated; {files} generated files agree with the committed digests");
+    println!("codegen: not regenerated; {files} generated files match the committed digests");
     Ok(())
 }
 

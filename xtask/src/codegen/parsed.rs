@@ -90,7 +90,7 @@ impl Parsed {
                         parsed.helpers.push(item);
                     }
                     Some(name) => parsed.define(name, item),
-                    None => return Err("the parser gave an item of an unknown kind".into()),
+                    None => return Err("the parser returned an item of an unknown kind".into()),
                 },
             }
         }
@@ -103,9 +103,9 @@ impl Parsed {
             parsed.add_impl(block);
         }
         for item in asserted {
-            let (name, layout) = Layout::read(&item).ok_or("an assertion of an unknown form")?;
+            let (name, layout) = Layout::read(&item).ok_or("an assertion has an unknown form")?;
             let owner = parsed.named_mut(&name);
-            owner.ok_or_else(|| format!("`{name}` has a layout only"))?.layout = Some(layout);
+            owner.ok_or_else(|| format!("`{name}` has only a layout"))?.layout = Some(layout);
         }
         parsed.extend_enums(extended);
         Ok(parsed)

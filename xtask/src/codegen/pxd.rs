@@ -71,7 +71,7 @@ impl Measured {
                     let place = ((*name).to_owned(), (*field).to_owned());
                     measured.offsets.insert(place, bytes.parse()?);
                 }
-                _ => return Err(format!("the bindings tell `{line}`").into()),
+                _ => return Err(format!("the bindings have the unknown line `{line}`").into()),
             }
         }
         Ok(measured)
@@ -181,10 +181,9 @@ impl<'a> Structures<'a> {
         for structure in all.values().filter(|structure| structure.part) {
             let name = structure.name.as_str();
             if used.contains(name) == unnamed.contains(name) {
-                return Err(format!(
-                    "`{name}` is a member without a name: say in xtask/src/codegen/pxd.rs where it lies"
-                )
-                .into());
+                return Err(
+                    format!("`{name}` is an unnamed member; state its place in xtask/src/codegen/pxd.rs").into(),
+                );
             }
         }
         Ok(Self(all))
@@ -216,7 +215,7 @@ impl<'a> Structures<'a> {
             (owner == structure.name).then_some((*part, *before))
         });
         let member = |part: &str| -> Result<String> {
-            let part = self.0.get(part).copied().ok_or("a part that is not there")?;
+            let part = self.0.get(part).copied().ok_or("a part that does not exist")?;
             Ok(format!("{} {}", part.kind, self.body(part)?))
         };
         let mut placed = unnamed.is_none();

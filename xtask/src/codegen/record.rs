@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{COMMAND, Result};
 
-/// Digests of the generated files, for machines that can't regenerate them.
+/// Digests of the generated files, for machines that cannot regenerate them.
 const DIGESTS: &str = "xtask/src/codegen/generated.b3";
 
 /// One file that the generator owns.
@@ -28,7 +28,7 @@ pub fn write(root: &Path, files: &[GeneratedFile]) -> Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        fs::write(&path, &file.text).map_err(|error| format!("can't write {}: {error}", path.display()))?;
+        fs::write(&path, &file.text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         written += 1;
     }
     fs::write(root.join(DIGESTS), digests(files))?;
@@ -44,7 +44,7 @@ pub fn compare(root: &Path, work: &Path, files: &[GeneratedFile]) -> Result<()> 
         println!("codegen: {} generated files are up to date", files.len());
         return Ok(());
     }
-    Err(format!("{DIGESTS} does not fit the generated files: run `{COMMAND}` and commit the result").into())
+    Err(format!("{DIGESTS} does not match the generated files; run `{COMMAND}` and commit the result").into())
 }
 
 /// Fails unless these files on disk are what was just generated.
@@ -60,7 +60,7 @@ pub fn compare_some(root: &Path, work: &Path, files: &[GeneratedFile]) -> Result
         }
         fs::write(&fresh, &file.text)?;
         return Err(format!(
-            "{} is not what the headers give (compare it with {}): run `{COMMAND}` and commit the result",
+            "{} does not match the headers (compare it with {}); run `{COMMAND}` and commit the result",
             file.path,
             fresh.display()
         )
@@ -79,21 +79,21 @@ fn digests(files: &[GeneratedFile]) -> String {
 
 /// Compares the files on disk with the committed digests; returns their number.
 pub fn verify(root: &Path) -> Result<usize> {
-    let list = fs::read_to_string(root.join(DIGESTS)).map_err(|error| format!("can't read {DIGESTS}: {error}"))?;
+    let list = fs::read_to_string(root.join(DIGESTS)).map_err(|error| format!("cannot read {DIGESTS}: {error}"))?;
     let mut files = 0;
     for line in list.lines() {
         let (digest, path) = line
             .split_once("  ")
             .ok_or_else(|| format!("{DIGESTS} has a malformed line: {line}"))?;
         let bytes =
-            fs::read(root.join(path)).map_err(|error| format!("can't read {path}: {error}; run `{COMMAND}`"))?;
+            fs::read(root.join(path)).map_err(|error| format!("cannot read {path}: {error}; run `{COMMAND}`"))?;
         if blake3::hash(&bytes).to_string() != digest {
-            return Err(format!("{path} was edited by hand or is stale: run `{COMMAND}` and commit the result").into());
+            return Err(format!("{path} was edited by hand or is stale; run `{COMMAND}` and commit the result").into());
         }
         files += 1;
     }
     if files == 0 {
-        return Err(format!("{DIGESTS} lists no file: run `{COMMAND}`").into());
+        return Err(format!("{DIGESTS} lists no files; run `{COMMAND}`").into());
     }
     Ok(files)
 }

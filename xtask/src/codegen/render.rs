@@ -120,7 +120,7 @@ pub fn alias(symbol: &Ident) -> Option<&'static str> {
 }
 
 pub fn format(tokens: TokenStream) -> Result<String> {
-    let file = syn::parse2(tokens).map_err(|error| format!("the generated code is no Rust: {error}"))?;
+    let file = syn::parse2(tokens).map_err(|error| format!("the generated code is not Rust: {error}"))?;
     Ok(prettyplease::unparse(&file))
 }
 

@@ -28,16 +28,16 @@ pub fn unpack(shell: &Shell, work: &Path, packages: &[&Package], hip: &str, incl
     let text = cmd!(shell, "python3 -I {script} {unpacked}")
         .quiet()
         .read()
-        .map_err(|error| format!("can't ask AMD's bindings for their numbers: {error}"))?;
+        .map_err(|error| format!("cannot read the numbers of AMD's bindings: {error}"))?;
     let measured = Measured::parse(&text)?;
     let number = |part: &str| measured.value(&format!("HIP_VERSION_{part}"));
     let found = format!("{}.{}", number("MAJOR")?, number("MINOR")?);
     if found != hip {
-        return Err(format!("the bindings are of HIP {found}, not of {hip}").into());
+        return Err(format!("the bindings belong to HIP {found}, not to {hip}").into());
     }
     for (source, header, build_on) in HEADERS {
         let path = unpacked.join("rocm/bindings").join(source);
-        let source = fs::read_to_string(&path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
+        let source = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let target = include.join(header);
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
@@ -79,7 +79,7 @@ fn fetch(shell: &Shell, work: &Path, packages: &[&Package]) -> Result<PathBuf> {
         println!("codegen: fetching {}", names.join(" and "));
         download(&[])
             .run()
-            .map_err(|_| format!("pip can't download {} as pinned", names.join(" and ")))?;
+            .map_err(|_| format!("pip cannot download the pinned {}", names.join(" and ")))?;
     }
     let unpacked = wheels.join("unpacked");
     if unpacked.exists() {

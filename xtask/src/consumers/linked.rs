@@ -41,11 +41,11 @@ pub fn run(sh: &Shell, target: &Path) -> Result<()> {
     for part in EXPECTED {
         if !output.contains(part) {
             return Err(Error::Failed(format!(
-                "ci/consumers/{NAME} does not print {part:?} but:\n{output}"
+                "ci/consumers/{NAME} does not print {part:?}; it prints:\n{output}"
             )));
         }
     }
-    println!("{NAME}: builds, starts with a library that lacks functions, and finds the rest");
+    println!("{NAME}: builds, starts with a library that lacks functions, and finds the others");
     Ok(())
 }
 
@@ -62,7 +62,7 @@ fn library(sh: &Shell, folder: &Path, name: &str, source: &str) -> Result<()> {
     cmd!(sh, "cc -shared -fPIC -Wl,-soname,{versioned} -o {file} {text}")
         .quiet()
         .run()
-        .map_err(|_| Error::Missing("no working C compiler: install gcc".into()))?;
+        .map_err(|_| Error::Missing("no working C compiler; install gcc".into()))?;
     fs::copy(&file, &link).map_err(|error| Error::io(link.display(), error))?;
     Ok(())
 }

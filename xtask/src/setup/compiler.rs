@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 
 const REMEDY: &str = "install one (Debian, Ubuntu: `apt install g++`; Fedora: `dnf install gcc-c++`; \
-    Arch: `pacman -S gcc`; openSUSE: `zypper install gcc-c++`) or name yours in CXX";
+    Arch: `pacman -S gcc`; openSUSE: `zypper install gcc-c++`), or set CXX to yours";
 
 /// Compiles a small shared library: an installed compiler that lacks its headers or linker does not count.
 /// Returns the first that works.
@@ -55,7 +55,7 @@ fn compiles(compiler: &Path, target: &Path) -> std::result::Result<(), String> {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
             let first = text.lines().find(|line| !line.trim().is_empty());
-            Err(first.unwrap_or("failed without a message").to_string())
+            Err(first.unwrap_or("it failed without a message").to_string())
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err("not found".into()),
         Err(error) => Err(error.to_string()),

@@ -44,7 +44,7 @@ pub fn fill(machine: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
             .run()
             .map_err(|error| error.to_string())?;
     }
-    // Downloads and documentation are not needed any more; what can't be removed does no harm.
+    // Downloads and documentation are not needed any more; what cannot be removed does no harm.
     let _ = fs::remove_dir_all(folder.join("apt"));
     let libraries = libraries_folder(folder, "libpocl.so.2")?;
     make_relocatable(&sh, folder, &libraries)?;
@@ -62,7 +62,7 @@ pub fn download(sh: &Shell, folder: &Path, wanted: &[&str]) -> Result<Vec<PathBu
             .run()
             .is_err()
         {
-            return Err(format!("needs {tool}, which is not there"));
+            return Err(format!("it needs {tool}, which is not installed"));
         }
     }
     let apt = folder.join("apt");
@@ -88,7 +88,12 @@ pub fn download(sh: &Shell, folder: &Path, wanted: &[&str]) -> Result<Vec<PathBu
     )
     .quiet()
     .read()
-    .map_err(|_| format!("apt-get finds no {}, see above (no network?)", wanted.join(" or ")))?;
+    .map_err(|_| {
+        format!(
+            "apt-get cannot find {}, see above (is there a network?)",
+            wanted.join(" or ")
+        )
+    })?;
     let packages = to_install(&simulated);
     let missing: Vec<&str> = wanted
         .iter()
@@ -124,7 +129,7 @@ pub(super) fn libraries_folder(folder: &Path, library: &str) -> Result<PathBuf, 
         .flatten()
         .map(|entry| entry.path())
         .find(|path| path.join(library).exists())
-        .ok_or_else(|| format!("the packages hold no {library}"))
+        .ok_or_else(|| format!("the packages contain no {library}"))
 }
 
 /// Gives the libraries a search path relative to themselves. `patchelf` is one of the packages.

@@ -37,7 +37,7 @@ impl Client {
     /// A client with these certificates and this proxy, or with those of the system and the environment.
     ///
     /// # Errors
-    /// If the named certificates or the named proxy can't be used.
+    /// If the named certificates or the named proxy cannot be used.
     pub fn new(settings: &Settings) -> Result<Self, String> {
         let certificates = match &settings.certificates {
             Some(file) => read_certificates(file)?,
@@ -63,7 +63,7 @@ impl Client {
     /// The text at this address and its media type; `None` if the server has no such page.
     ///
     /// # Errors
-    /// If the server can't be reached or refuses, with its host name.
+    /// If the server cannot be reached or refuses, with its host name.
     pub fn page(&self, address: &str, accept: &str) -> Result<Option<(String, String)>, String> {
         retried(|| {
             let answer = self.0.get(address).header("Accept", accept).call();
@@ -81,7 +81,7 @@ impl Client {
     /// Downloads this address to `path`. Afterwards the file is complete and correct, or does not exist.
     ///
     /// # Errors
-    /// If the download fails, the file can't be written, or the content differs from the expected content.
+    /// If the download fails, the file cannot be written, or the content differs from the expected content.
     pub fn file(&self, address: &str, wanted: &Wanted<'_>, path: &Path) -> Result<(), String> {
         let fetched = retried(|| {
             let answer = self.0.get(address).call();
@@ -117,15 +117,15 @@ impl Failure {
     fn of(address: &str, error: &ureq::Error) -> Self {
         use ureq::Error;
         let (remedy, may_pass) = match error {
-            Error::HostNotFound => ("is there a network, or a proxy to name in HTTPS_PROXY?", true),
-            Error::StatusCode(407) => ("put the proxy's user and password into HTTPS_PROXY", false),
-            Error::StatusCode(401 | 403) => ("put user and password into PIP_INDEX_URL", false),
+            Error::HostNotFound => ("check the network, or set HTTPS_PROXY to a proxy", true),
+            Error::StatusCode(407) => ("add the user and password of the proxy to HTTPS_PROXY", false),
+            Error::StatusCode(401 | 403) => ("add the user and password to PIP_INDEX_URL", false),
             Error::StatusCode(code) => ("try again later", *code >= 500 || *code == 429),
             Error::Rustls(_) | Error::Tls(_) | Error::Pem(_) => (
-                "install the certificates (Debian, Ubuntu: `apt install ca-certificates`) or name yours in SSL_CERT_FILE",
+                "install the certificates (Debian, Ubuntu: `apt install ca-certificates`), or set SSL_CERT_FILE to yours",
                 false,
             ),
-            _ => ("try again, or name a proxy in HTTPS_PROXY", true),
+            _ => ("try again, or set HTTPS_PROXY to a proxy", true),
         };
         Self {
             reason: format!("{error}; {remedy}"),
@@ -187,14 +187,14 @@ fn store(mut from: impl Read, wanted: &Wanted<'_>, path: &Path) -> Result<(), Fa
     }
     progress.finish_and_clear();
     if bytes < wanted.bytes {
-        let short = format!("got {bytes} of {} bytes", wanted.bytes);
+        let short = format!("received {bytes} of {} bytes", wanted.bytes);
         return Err(broken(std::io::Error::other(short)));
     }
     let found: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     if found != wanted.sha256 {
         return Err(Failure {
             reason: format!(
-                "{} is not the expected file (SHA-256 {found}, not {})",
+                "{} is not the expected file (SHA-256 {found}, expected {})",
                 wanted.name, wanted.sha256
             ),
             may_pass: false,

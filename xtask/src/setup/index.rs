@@ -36,8 +36,7 @@ struct Listed {
 }
 
 fn of_json(text: &str) -> Result<Vec<Listed>, String> {
-    let page: Value =
-        serde_json::from_str(text).map_err(|error| format!("the index did not answer with JSON: {error}"))?;
+    let page: Value = serde_json::from_str(text).map_err(|error| format!("the index did not return JSON: {error}"))?;
     let files = page["files"].as_array().into_iter().flatten();
     Ok(files
         .filter_map(|file| {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub const FOLDER: &str = "hipcl-opencl";
 
 const BY_HAND: &str = "install a runtime yourself (Debian, Ubuntu: `apt install pocl-opencl-icd`; Fedora: \
-    `dnf install pocl`; Arch: `pacman -S pocl`) or name an OpenCL library in HIPCL_OPENCL";
+    `dnf install pocl`; Arch: `pacman -S pocl`), or set HIPCL_OPENCL to an OpenCL library";
 
 /// A runtime that can be installed without root.
 pub struct Source {
@@ -30,7 +30,7 @@ static SOURCES: [Source; 2] = [
     },
     Source {
         name: "pocl",
-        about: "PoCL from the distribution's packages",
+        about: "PoCL from the packages of the distribution",
         icd: "pocl-cpu.icd",
         fill: debian::fill,
     },
@@ -41,7 +41,7 @@ pub fn source(name: &str) -> Result<&'static Source> {
     SOURCES
         .iter()
         .find(|source| source.name == name)
-        .ok_or_else(|| Error::Usage(format!("no runtime named {name:?}; known are intel, pocl")))
+        .ok_or_else(|| Error::Usage(format!("unknown runtime {name:?}; use intel or pocl")))
 }
 
 /// Leaves the machine with a runtime that has compiled and run a kernel, or returns what is missing.
@@ -50,7 +50,7 @@ pub fn ensure(machine: &Machine<'_>, wish: Wish) -> Result<()> {
         let path = PathBuf::from(path);
         let found = probe::in_child(&path).map_err(|reason| {
             Error::Missing(format!(
-                "HIPCL_OPENCL names {}, which is not usable: {reason}; correct or unset it",
+                "HIPCL_OPENCL names {}, which does not work: {reason}; correct or unset it",
                 path.display()
             ))
         })?;
@@ -99,13 +99,13 @@ pub fn beside(machine: &Machine<'_>, source: &'static Source) -> Result<PathBuf>
     install::driver(&folder, source.icd).ok_or_else(|| Error::Failed(format!("{} names no driver", folder.display())))
 }
 
-/// Held while the folder is read or written, so that two set-ups at once install one runtime.
+/// Held while the folder is read or written, so two set-ups at once install one runtime.
 fn lock(target: &Path) -> Result<File> {
     std::fs::create_dir_all(target).map_err(|error| Error::io(target.display(), error))?;
     let path = target.join(format!("{FOLDER}.lock"));
     let file = File::create(&path).map_err(|error| Error::io(path.display(), error))?;
     if file.try_lock().is_err() {
-        println!("OpenCL: another set-up is at work, waiting for it");
+        println!("OpenCL: waiting for another setup");
         file.lock().map_err(|error| Error::io(path.display(), error))?;
     }
     Ok(file)

@@ -35,7 +35,7 @@ impl Settings {
     /// The settings for this process.
     ///
     /// # Errors
-    /// If a configuration file exists but can't be read.
+    /// If a configuration file exists but cannot be read.
     pub fn of_this_process() -> Result<Self, String> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         Self::read(Path::new("/etc"), &variable)

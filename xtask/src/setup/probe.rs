@@ -31,7 +31,7 @@ pub fn in_child(library: &Path) -> std::result::Result<String, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot start the check: {error}"))?;
-    // Read while the child runs, so that a driver with much output does not block.
+    // Read while the child runs, so a driver with much output does not block.
     let said = child.stderr.take().map(|mut stderr| {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -76,8 +76,7 @@ fn crashed(status: ExitStatus, said: &str) -> String {
     }
     // PoCL reads the processor's topology there, and aborts if it finds none.
     if !Path::new("/sys/devices/system/cpu").exists() {
-        reason += "; /sys is not mounted, without which some drivers abort: mount it into the container \
-            (`--volume /sys:/sys:ro`), or try the other runtime (`cargo xtask setup --with intel`)";
+        reason += "; /sys is not mounted, and some drivers abort without it: mount it into the container (`--volume /sys:/sys:ro`), or use the other runtime (`cargo xtask setup --with intel`)";
     }
     reason
 }
@@ -179,14 +178,14 @@ impl Api {
 fn checked(call: &str, code: Code) -> std::result::Result<(), String> {
     match code {
         0 => Ok(()),
-        _ => Err(format!("{call} answered {code}")),
+        _ => Err(format!("{call} returned {code}")),
     }
 }
 
 fn created(call: &str, handle: Handle, code: Code) -> std::result::Result<Handle, String> {
     checked(call, code)?;
     if handle.is_null() {
-        return Err(format!("{call} answered no object"));
+        return Err(format!("{call} returned no object"));
     }
     Ok(handle)
 }

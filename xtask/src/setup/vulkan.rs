@@ -49,7 +49,7 @@ pub fn ensure(workspace: &Workspace) -> crate::error::Result<()> {
             let folder = workspace.target().join(FOLDER);
             let sh = workspace.shell()?;
             fill(&sh, &folder).map_err(|reason| {
-                // The next set-up begins anew; what can't be removed is in its way and named then.
+                // The next set-up begins anew; what cannot be removed is in its way and named then.
                 let _ = install::remove(&folder);
                 Error::Missing(format!(
                     "no software Vulkan driver: {reason}; install one yourself (Debian, Ubuntu: \
@@ -81,7 +81,7 @@ fn fill(sh: &Shell, folder: &Path) -> Result<Software, String> {
     // Last: its presence says that the rest is complete.
     sh.write_file(folder.join(MANIFEST), manifest.to_string())
         .map_err(|error| error.to_string())?;
-    Software::within(folder).ok_or_else(|| "the packages hold no libvulkan.so.1".to_string())
+    Software::within(folder).ok_or_else(|| "the packages contain no libvulkan.so.1".to_string())
 }
 
 /// What names the driver to Vulkan's loader, which takes a path with a slash in it from the manifest's own folder on:

@@ -66,11 +66,10 @@ static WHEELS: [Wheel; 5] = [
 /// Fetches and unpacks the wheels.
 pub fn fill(_: &Machine<'_>, folder: &Path) -> Result<PathBuf, String> {
     if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return Err("is published for x86-64 Linux with glibc only".into());
+        return Err("is published only for x86-64 Linux with glibc".into());
     }
     println!(
-        "OpenCL: Intel's runtime is under Intel's own licence (kept in {}); this project only fetches it. \
-         About 280 MB to download, 850 MB on disk.",
+        "OpenCL: Intel's runtime has Intel's licence (stored in {}); this project only fetches it. About 280 MB to download, 850 MB on disk.",
         folder.with_extension("").join("licensing").display()
     );
     let settings = Settings::of_this_process()?;
@@ -106,7 +105,7 @@ fn fetch(client: &Client, settings: &Settings, project: &str, file: &Wanted<'_>,
         }
     }
     if reasons.is_empty() {
-        reasons.push(format!("no index is allowed and no folder holds {}", file.name));
+        reasons.push(format!("no index is allowed, and no folder contains {}", file.name));
     }
     Err(reasons.join("; "))
 }
@@ -118,7 +117,7 @@ fn unpack(wheel: &Path, folder: &Path) -> io::Result<()> {
         let mut entry = archive.by_index(index)?;
         let name = entry.enclosed_name().ok_or_else(|| {
             io::Error::other(format!(
-                "{} leads out of the archive",
+                "{} points outside the archive",
                 String::from_utf8_lossy(entry.name_raw())
             ))
         })?;
@@ -199,7 +198,7 @@ mod tests {
         wheel(&path, &[("tool-1.0.data/data/../../../outside", "x")]);
         let runtime = folder.path().join("a/runtime");
         let error = unpack(&path, &runtime).unwrap_err();
-        assert!(error.to_string().contains("leads out"), "{error}");
+        assert!(error.to_string().contains("points outside"), "{error}");
     }
 
     #[test]

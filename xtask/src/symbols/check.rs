@@ -104,7 +104,7 @@ fn declared_only(release: &str) -> &'static [&'static str] {
 /// The functions that a table has slots for, read from its source.
 pub fn bound(root: &Path, table: &Table) -> Result<BTreeSet<String>> {
     let path = format!("crates/{}/src/{}", table.owner, table.file);
-    let text = fs::read_to_string(root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;
+    let text = fs::read_to_string(root.join(&path)).map_err(|error| format!("cannot read {path}: {error}"))?;
     bound_in(&text).ok_or_else(|| format!("{path} declares no functions").into())
 }
 
@@ -134,17 +134,17 @@ fn disagreements(
     let mut problems = Vec::new();
     for name in declared {
         if !bound.contains(*name) {
-            problems.push(format!("{what}: `{name}` is declared and has no slot"));
+            problems.push(format!("{what}: `{name}` is declared, but has no slot"));
         }
         let Some(exported) = exported else {
             continue;
         };
         match (exported.contains(name), declared_only.contains(name)) {
             (false, false) => {
-                problems.push(format!("{what}: `{name}` is declared and not exported"));
+                problems.push(format!("{what}: `{name}` is declared, but not exported"));
             }
             (true, true) => problems.push(format!(
-                "{what}: `{name}` is exported, so take it from the list of those that are not"
+                "{what}: `{name}` is exported; remove it from the list of functions that are not"
             )),
             _ => {}
         }
@@ -165,7 +165,7 @@ fn wrong_values(root: &Path) -> Result<Vec<String>> {
         };
         let facts = Facts::read(root, table.headers, package)?;
         let path = format!("crates/{}/src/types.rs", table.owner);
-        let types = fs::read_to_string(root.join(&path)).map_err(|error| format!("can't read {path}: {error}"))?;
+        let types = fs::read_to_string(root.join(&path)).map_err(|error| format!("cannot read {path}: {error}"))?;
         problems.extend(values_missing(&facts, &types).map(|line| format!("{path} lacks `{line}`")));
     }
     Ok(problems)
@@ -223,7 +223,7 @@ mod tests {
         assert!(problems(&["hipFree", "hipNovelty"]).is_empty());
         assert_eq!(
             problems(&["hipFree"]),
-            ["HIP: `hipNovelty` is declared and has no slot"]
+            ["HIP: `hipNovelty` is declared, but has no slot"]
         );
     }
 

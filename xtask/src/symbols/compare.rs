@@ -16,7 +16,7 @@ pub fn run(root: &Path, from: &str, to: &str) -> Result<String> {
     let libraries: BTreeSet<(&str, &str)> = TABLES.iter().map(|table| (table.headers, table.package)).collect();
     for (library, package) in libraries {
         let (Some(old), Some(new)) = (from.header_package(package), to.header_package(package)) else {
-            writeln!(text, "{library}: not read for both releases")?;
+            writeln!(text, "{library}: not available for both releases")?;
             continue;
         };
         writeln!(text, "{library}: ROCm {} -> {}", old.release(), new.release())?;
@@ -36,7 +36,7 @@ fn named(name: &str) -> Result<&'static Release> {
     RELEASES
         .iter()
         .find(|release| release.name == name)
-        .ok_or_else(|| format!("no release {name:?}; there are {}", known.join(", ")).into())
+        .ok_or_else(|| format!("unknown release {name:?}; use {}", known.join(", ")).into())
 }
 
 /// One line each: added (`+`), removed (`-`) and changed (`~`) declarations. The fields of a structure that came or

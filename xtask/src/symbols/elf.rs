@@ -23,7 +23,7 @@ pub struct Exports {
 impl Exports {
     /// Reads the file piece by piece: libraries of gigabytes do not have to fit into memory.
     pub fn of_file(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| format!("can't open {}: {error}", path.display()))?;
+        let file = File::open(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
         let cache = ReadCache::new(file);
         Self::read(&cache).map_err(|error| format!("{} is not a shared library: {error}", path.display()).into())
     }

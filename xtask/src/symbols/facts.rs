@@ -23,9 +23,13 @@ impl Facts {
     pub fn read(root: &Path, library: &str, package: &Package) -> Result<Self> {
         let path = format!("xtask/symbols/{library}/{}.headers.txt", package.release());
         let text = fs::read_to_string(root.join(&path))
-            .map_err(|error| format!("can't read {path}: {error}; run `cargo xtask codegen`"))?;
+            .map_err(|error| format!("cannot read {path}: {error}; run `cargo xtask codegen`"))?;
         if text.lines().next() != Some(&format!("# {}", list::source(package))) {
-            return Err(format!("{path} is not of {}: run `cargo xtask codegen`", list::source(package)).into());
+            return Err(format!(
+                "{path} does not belong to {}; run `cargo xtask codegen`",
+                list::source(package)
+            )
+            .into());
         }
         Self::parse(&text).ok_or_else(|| format!("{path} is malformed").into())
     }

@@ -22,14 +22,14 @@ impl SymbolList {
         let path = path(library, package.release());
         let text = fs::read_to_string(root.join(&path)).map_err(|error| {
             format!(
-                "can't read {}: {error}; run `cargo xtask symbols --refresh`",
+                "cannot read {}: {error}; run `cargo xtask symbols --refresh`",
                 path.display()
             )
         })?;
         let list = Self::parse(&text).ok_or_else(|| format!("{} is malformed", path.display()))?;
         if list.source != source(package) {
             return Err(format!(
-                "{} is of {}, pinned is {}: run `cargo xtask symbols --refresh`",
+                "{} belongs to {}, but {} is pinned; run `cargo xtask symbols --refresh`",
                 path.display(),
                 list.source,
                 source(package)

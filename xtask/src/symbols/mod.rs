@@ -30,13 +30,13 @@ use crate::codegen::{self, Result};
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 pub struct Options {
-    /// Name the functions, too
+    /// List the functions, too
     #[arg(long)]
     verbose: bool,
-    /// Read the libraries' symbol lists anew (downloads gigabytes)
+    /// Read the symbol lists of the libraries again (downloads gigabytes)
     #[arg(long)]
     refresh: bool,
-    /// Two releases: what changed from one to the other, e.g. `6.4 7.2`
+    /// Show what changed between these two releases, e.g. `6.4 7.2`
     #[arg(num_args = 2, value_names = ["FROM", "TO"])]
     releases: Vec<String>,
 }

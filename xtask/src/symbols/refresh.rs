@@ -70,7 +70,7 @@ fn unpack(shell: &Shell, work: &Path, library: &Library, package: &Path) -> Resu
     // `tar` may stop reading once it has the member, which then ends `dpkg-deb`: only the former's status tells.
     archive.wait()?;
     if !unpacked.success() {
-        return Err(format!("can't unpack {member} of {}", package.display()).into());
+        return Err(format!("cannot unpack {member} of {}", package.display()).into());
     }
     Ok(target)
 }

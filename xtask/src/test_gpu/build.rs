@@ -54,7 +54,7 @@ pub fn build(workspace: &Workspace) -> Result<Suite> {
     })?;
     let suite = collected(&text);
     if suite.programs.is_empty() || suite.command.as_os_str().is_empty() {
-        return Err(Error::Failed("cargo built no test program or no `hipcl`".into()));
+        return Err(Error::Failed("cargo did not build a test program or `hipcl`".into()));
     }
     Ok(suite)
 }

@@ -59,7 +59,7 @@ pub fn pack(suite: &Suite, folder: &Path) -> Result<()> {
         println!("{}: {:.1} MiB", folder.display(), bytes as f64 / f64::from(1 << 20));
         if bytes > LIMIT_BYTES {
             return Err(Error::Failed(format!(
-                "the bundle has {bytes} bytes, more than {LIMIT_BYTES}"
+                "the bundle has {bytes} bytes, but at most {LIMIT_BYTES} are allowed"
             )));
         }
         Ok(())
@@ -124,7 +124,7 @@ pub fn unpacked(folder: &Path) -> Result<Suite> {
     programs.sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     if programs.is_empty() {
         return Err(Error::Missing(format!(
-            "{} holds no test program; start run.sh, which unpacks them",
+            "{} contains no test program; start run.sh, which unpacks them",
             bin.display()
         )));
     }

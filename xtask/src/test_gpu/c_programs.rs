@@ -53,8 +53,7 @@ fn compile_one(emulator: &Emulator, folder: &Path, name: String) -> Result<Progr
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(Error::Missing(format!(
-            "{name}.cpp does not compile in the set-up, which needs g++ and the headers of HIP, HSA, rocBLAS and \
-             rocSOLVER: {}",
+            "{name}.cpp does not compile in the setup, which needs g++ and the headers of HIP, HSA, rocBLAS and rocSOLVER: {}",
             said.lines().next().unwrap_or_default()
         )));
     }

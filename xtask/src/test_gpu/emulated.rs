@@ -46,20 +46,20 @@ impl Emulator {
         let gpu = gpu.unwrap_or(GPU);
         let missing = |what: String| {
             Err(Error::Missing(format!(
-                "{what}; make the set-up as ci/README.md says, and name its folder after --emulated"
+                "{what}; set up the emulator as ci/README.md describes, and pass its folder to --emulated"
             )))
         };
         if !root.join("usr/local/rj/bin/rocjitsu").is_file() {
-            return missing(format!("{} holds no emulator", folder.display()));
+            return missing(format!("{} contains no emulator", folder.display()));
         }
         if !root.join(format!("cfg/{gpu}.json")).is_file() {
             let known = names(&root.join("cfg")).join(", ");
-            return missing(format!("no GPU named {gpu:?} is configured, but {known}"));
+            return missing(format!("no GPU named {gpu:?} is configured, only {known}"));
         }
         let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
         if !is_root {
             return Err(Error::Missing(
-                "the emulated system is entered by chroot: run this as root".into(),
+                "the emulated system is entered with chroot; run this as root".into(),
             ));
         }
         for part in ["bin", "examples"] {
@@ -213,7 +213,7 @@ mod tests {
         assert!(told(empty.path(), None).contains("no emulator"));
         let folder = set_up();
         let text = told(folder.path(), Some("gfx90a"));
-        assert!(text.contains("but gfx1100, gfx908s;"), "{text}");
+        assert!(text.contains("only gfx1100, gfx908s;"), "{text}");
     }
 
     #[test]

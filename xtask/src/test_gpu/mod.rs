@@ -50,32 +50,32 @@ impl Platform {
 
     fn parse(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|platform| platform.name() == text);
-        found.ok_or_else(|| Error::Usage("not one of amd, nvidia, host".into()))
+        found.ok_or_else(|| Error::Usage("not amd, nvidia or host".into()))
     }
 }
 
 /// What to run, and where.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Run on this platform; host if none is named
+    /// Platform to run on (default: host)
     #[arg(long, value_parser = Platform::parse, value_name = "amd|nvidia|host")]
     platform: Option<Platform>,
     /// Pack the suite for a machine without Rust instead of running it
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Write report.json and report.txt there
+    /// Write report.json and report.txt to this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// End a program that has said nothing for so long: the longest time of a test
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Run on AMD's emulator, set up in this folder: see docs/src/testing.md
+    /// Run on AMD's emulator, set up in this folder (see docs/src/testing.md)
     #[arg(long, value_name = "DIR", conflicts_with = "bundle")]
     emulated: Option<PathBuf>,
-    /// The GPU that is emulated
+    /// GPU to emulate
     #[arg(long, value_name = "NAME", requires = "emulated")]
     gpu: Option<String>,
-    /// Run this package only; may be repeated. The jobs belong to hipcl
+    /// Run only this package; may be repeated. The jobs belong to hipcl
     #[arg(long = "package", value_name = "NAME", value_parser = package)]
     packages: Vec<String>,
 }
@@ -99,7 +99,7 @@ fn package(name: &str) -> Result<String> {
 /// Builds, then either packs or runs.
 pub fn run(workspace: impl FnOnce() -> Result<Workspace>, options: &Options) -> Result<()> {
     if options.emulated.is_some() && options.platform != Some(Platform::Amd) {
-        return Err(Error::Usage("--emulated goes with --platform amd".into()));
+        return Err(Error::Usage("--emulated needs --platform amd".into()));
     }
     let emulator = options
         .emulated
@@ -131,7 +131,7 @@ pub fn run_bundle(options: &Options) -> Result<()> {
     let folder = options.bundle.clone().unwrap_or_else(|| PathBuf::from("."));
     let platform = options
         .platform
-        .ok_or_else(|| Error::Usage("name the platform: --platform amd|nvidia|host".into()))?;
+        .ok_or_else(|| Error::Usage("no platform; use --platform amd|nvidia|host".into()))?;
     let by_default = || folder.join("report");
     let report = options.report.clone().unwrap_or_else(by_default);
     finish(

@@ -6,54 +6,54 @@ use super::{Platform, c_programs};
 pub const PACKAGES: &[&str] = &["hip-sys", "hip", "rocblas", "hip-cuda", "clmgr", "interop"];
 
 /// A test program that does not test a device.
-struct Left {
+struct LeftOut {
     package: &'static str,
     program: &'static str,
     why: &'static str,
 }
 
-const LEFT: &[Left] = &[
-    Left {
+const LEFT_OUT: &[LeftOut] = &[
+    LeftOut {
         package: "hip",
         program: "errors",
         why: "makes the software device fail on demand",
     },
-    Left {
+    LeftOut {
         package: "hip",
         program: "leaks",
         why: "makes the software device fail on demand",
     },
-    Left {
+    LeftOut {
         package: "hip",
         program: "releases",
         why: "works on made-up tables, without a device",
     },
-    Left {
+    LeftOut {
         package: "hip",
         program: "functions",
         why: "reads the sources, which are not there",
     },
-    Left {
+    LeftOut {
         package: "rocblas",
         program: "functions",
         why: "reads the sources, which are not there",
     },
-    Left {
+    LeftOut {
         package: "rocblas",
         program: "faults",
         why: "makes the software device fail on demand",
     },
-    Left {
+    LeftOut {
         package: "rocblas",
         program: "solver_faults",
         why: "makes the software device fail on demand",
     },
-    Left {
+    LeftOut {
         package: "hip-cuda",
         program: "coverage",
         why: "reads the sources, which are not there",
     },
-    Left {
+    LeftOut {
         package: "clmgr",
         program: "strict_amd",
         why: "models AMD's OpenCL over a processor's",
@@ -95,7 +95,8 @@ pub fn left_out(platform: Platform, package: &str, program: &str) -> Option<&'st
         }
         _ => {}
     }
-    LEFT.iter()
+    LEFT_OUT
+        .iter()
         .find(|left| (left.package, left.program) == (package, program))
         .map(|left| left.why)
 }
@@ -137,7 +138,7 @@ const LACKS: &[Lack] = &[
     // ROCm's OpenCL has work-groups of 256 and in-order queues only.
     Lack {
         platforms: &[Platform::Amd],
-        reason: "and the device takes 256",
+        reason: "the device allows 256",
     },
     Lack {
         platforms: &[Platform::Amd],
@@ -146,7 +147,7 @@ const LACKS: &[Lack] = &[
     // It builds OpenCL C and code objects, and shares no memory that it did not allocate.
     Lack {
         platforms: &[Platform::Amd],
-        reason: "the device takes no intermediate language",
+        reason: "the device does not accept an intermediate language",
     },
     Lack {
         platforms: &[Platform::Amd],

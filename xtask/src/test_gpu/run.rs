@@ -36,7 +36,7 @@ pub struct Skip {
     pub reason: String,
     /// Whether the device is known to lack that.
     pub known: bool,
-    /// Whether the test itself returned early, so that the harness counts it as passed.
+    /// Whether the test itself returned early, so the harness counts it as passed.
     pub began: bool,
 }
 

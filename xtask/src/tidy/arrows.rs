@@ -147,9 +147,7 @@ pub fn violations(graph: &Graph) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, uses) in &graph.0 {
         let Some(allowed) = row(MAY_USE, name) else {
-            problems.push(format!(
-                "crate {name} has no place among the layers; give it one in xtask/src/tidy/arrows.rs"
-            ));
+            problems.push(format!("crate {name} has no layer; add it to xtask/src/tidy/arrows.rs"));
             continue;
         };
         let in_tests = row(FOR_TESTS, name).unwrap_or_default();
@@ -159,10 +157,10 @@ pub fn violations(graph: &Graph) -> Vec<String> {
             let permitted = allowed.contains(&other) || (used.for_tests && in_tests.contains(&other));
             if ours && !permitted {
                 let when = if used.for_tests { " in its tests" } else { "" };
-                problems.push(format!("{name} must not use {other}{when}"));
+                problems.push(format!("{name} must not depend on {other}{when}"));
             }
             if row(RESERVED, other).is_some_and(|users| !users.contains(&name.as_str())) {
-                problems.push(format!("{name} must not use {other}"));
+                problems.push(format!("{name} must not depend on {other}"));
             }
             if other == "opencl-sys" && used.features.contains("static") {
                 problems.push(format!("{name} must not link OpenCL (opencl-sys feature `static`)"));

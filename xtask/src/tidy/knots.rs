@@ -30,7 +30,7 @@ pub fn violations(metadata: &Value) -> Result<Vec<String>> {
 fn judge(package: &str, knot: &[String]) -> Option<String> {
     (knot.len() > LARGEST).then(|| {
         format!(
-            "{package}: {} modules need each other, and {LARGEST} may: {}",
+            "{package}: {} modules depend on each other in cycles, but at most {LARGEST} may: {}",
             knot.len(),
             knot.join(", ")
         )

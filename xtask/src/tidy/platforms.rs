@@ -11,14 +11,14 @@ use crate::error::{Error, Result};
 /// The one library that may name a platform.
 const OWNER: &str = "platform";
 
-/// Every other library that names one outside of its tests.
+/// Every other library that names one outside its tests.
 pub fn violations(metadata: &Value) -> Result<Vec<String>> {
     let libraries = libraries(metadata);
     let owner = libraries.iter().find(|(package, _)| package == OWNER);
     let (_, root) = owner.ok_or_else(|| Error::Failed(format!("there is no library {OWNER}")))?;
     let names = declared(&source::of_library(root)?);
     if names.is_empty() {
-        return Err(Error::Failed(format!("{OWNER} declares no platform by `platforms!`")));
+        return Err(Error::Failed(format!("{OWNER} declares no platform with `platforms!`")));
     }
     let mut problems = Vec::new();
     for (package, root) in libraries.iter().filter(|(package, _)| package != OWNER) {
@@ -63,7 +63,7 @@ fn judge(package: &str, source: &Source, names: &[String]) -> Vec<String> {
     named
         .filter(|name| names.contains(name))
         .map(|name| {
-            format!("{package}: {module} names `Platform::{name}`; ask `Platform::facts` for what it decides by")
+            format!("{package}: {module} names `Platform::{name}`; decide by a fact from `Platform::facts` instead")
         })
         .collect()
 }

@@ -27,7 +27,7 @@ fn read(file: &Path, folder: &Path, path: Vec<String>, sources: &mut Vec<Source>
     let text = std::fs::read_to_string(file).map_err(|error| Error::io(file.display(), error))?;
     let stream: TokenStream = text
         .parse()
-        .map_err(|error| Error::Failed(format!("{}: no Rust: {error}", file.display())))?;
+        .map_err(|error| Error::Failed(format!("{}: not Rust: {error}", file.display())))?;
     let tokens = without_tests(stream.into_iter().collect());
     let children = declared(&tokens);
     sources.push(Source {

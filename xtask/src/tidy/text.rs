@@ -26,7 +26,7 @@ const LEFTOVERS: &[(&str, &str)] = &[
 /// In bytes. Larger things are generated or fetched.
 const LARGEST: u64 = 1 << 20;
 
-/// The files git tracks or would add, or `None` outside of a checkout (an unpacked archive).
+/// The files git tracks or would add, or `None` outside a checkout (an unpacked archive).
 pub fn tracked_files(workspace: &Workspace) -> Result<Option<Vec<PathBuf>>> {
     let sh = workspace.shell()?;
     let listed = cmd!(sh, "git ls-files -z --cached --others --exclude-standard")
@@ -41,7 +41,7 @@ pub fn tracked_files(workspace: &Workspace) -> Result<Option<Vec<PathBuf>>> {
     }))
 }
 
-/// In pieces, so that this file passes.
+/// In pieces, so this file passes.
 const ECHO: &str = concat!("{sour", "ce}");
 
 /// Every line that breaks a rule, as `file:line: what`.
@@ -101,14 +101,14 @@ fn line_problems(line: &str) -> Vec<String> {
     for (first, second) in LEFTOVERS {
         let leftover = format!("{first}{second}");
         if line.contains(&leftover) {
-            problems.push(format!("a leftover ({leftover})"));
+            problems.push(format!("leftover text ({leftover})"));
         }
     }
     if line.contains("#[error(") && line.contains(ECHO) {
-        problems.push("an error that shows its source, which its chain shows too: name the field `cause`".into());
+        problems.push("an error that displays its source, which its chain displays too; name the field `cause`".into());
     }
     if line.trim() == concat!("#[", "ignore]") {
-        problems.push("an ignored test without its reason".into());
+        problems.push("an ignored test without a reason".into());
     }
     problems
 }

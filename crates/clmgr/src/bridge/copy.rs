@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use super::foreign::Kept;
+use super::foreign::SourceRef;
 use super::staging::Staging;
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -21,7 +21,7 @@ pub struct BridgeCopy {
 #[allow(dead_code, reason = "kept for its drop")]
 enum Memory {
     Staging(Arc<Staging>),
-    Source(Kept),
+    Source(SourceRef),
 }
 
 impl BridgeCopy {
@@ -34,7 +34,7 @@ impl BridgeCopy {
         Self::with(Some(Memory::Staging(staging)), Vec::new())
     }
 
-    pub(super) fn across(source: Kept) -> Self {
+    pub(super) fn across(source: SourceRef) -> Self {
         Self::with(Some(Memory::Source(source)), Vec::new())
     }
 

@@ -23,7 +23,7 @@ use crate::queue::Queue;
 const SOURCE: &str = include_str!("../../kernels/bridge.cl");
 /// The bytes that the kernels `copy_16`, `copy_4` and `copy_1` move at a time.
 const UNITS: [usize; 3] = [16, 4, 1];
-/// In elements of four bytes; odd, so that two kernels take part.
+/// In elements of four bytes; odd, so two kernels take part.
 const PATTERN: usize = 16_385;
 
 /// The copy kernels in the target's context.
@@ -33,7 +33,7 @@ pub(super) struct Foreign {
 }
 
 /// A reference to a source's memory.
-pub(super) struct Kept {
+pub(super) struct SourceRef {
     raw: Handle,
     context: Context,
 }
@@ -44,7 +44,7 @@ impl Foreign {
     pub fn open(from: &Queue, to: &Queue, anywhere: bool) -> std::result::Result<Self, String> {
         let device = to.context().device();
         if from.context().device() != device || !device.shares_library(from.context().device()) {
-            return Err("the contexts are of two devices".to_owned());
+            return Err("the contexts belong to different devices".to_owned());
         }
         device.takes_foreign_buffers(anywhere, try_elsewhere)?;
         let kernels = Self::build(to.context()).map_err(|error| error.to_string())?;
@@ -77,7 +77,7 @@ impl Foreign {
         allow(target.access(), target.access().device.writes(), "writing")?;
         to.wait_for_queue(from)?;
         // From here on an early return waits for what is enqueued.
-        let mut copy = BridgeCopy::across(Kept::new(source)?);
+        let mut copy = BridgeCopy::across(SourceRef::new(source)?);
         for part in parts(
             [source_at, target_at].map(|at| at * size_of::<T>()),
             count * size_of::<T>(),
@@ -160,7 +160,7 @@ fn allow(access: BufferAccess, allowed: bool, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::Access {
-        what: format!("{what} it by the kernel of a bridge, which a `BufferBridge::staged` does without,"),
+        what: format!("{what} it by a bridge's kernel, which `BufferBridge::staged` does not need,"),
         access,
     })
 }
@@ -187,7 +187,7 @@ fn verdict(carried: Result<bool>) -> std::result::Result<(), String> {
     match carried {
         Ok(true) => Ok(()),
         Ok(false) => Err("a pattern did not arrive in the other context".to_owned()),
-        Err(error) => Err(format!("the other context's buffer is refused: {error}")),
+        Err(error) => Err(format!("the driver refuses the other context's buffer: {error}")),
     }
 }
 
@@ -209,7 +209,7 @@ impl Device {
             return known.clone();
         }
         if !anywhere && !self.bears_foreign_buffers() {
-            return Err("its driver is not known to refuse or to take a buffer of another context, and a fault would end the process; `BufferBridge::with_trial` tries all the same".to_owned());
+            return Err("it is not known whether its driver accepts a buffer of another context, and a fault would end the process; use `BufferBridge::with_trial` to try it".to_owned());
         }
         let carried = trial(self);
         let lasting = is_lasting(&carried);
@@ -221,7 +221,7 @@ impl Device {
     }
 }
 
-impl Kept {
+impl SourceRef {
     fn new<T>(source: &Object<T>) -> Result<Self> {
         let context = source.context().clone();
         let retain = slot!(context.api(), clRetainMemObject)?;
@@ -234,7 +234,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for SourceRef {
     fn drop(&mut self) {
         if let Some(release) = self.context.api().clReleaseMemObject {
             // SAFETY: this is the reference that `new` took.

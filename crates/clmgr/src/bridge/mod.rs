@@ -62,7 +62,7 @@ pub struct BufferBridge {
     from: Queue,
     to: Queue,
     way: Way,
-    /// Held while a copy is enqueued, so that the pieces of two copies do not mix.
+    /// Held while a copy is enqueued, so the pieces of two copies do not mix.
     enqueuing: Mutex<()>,
     /// What is definitely known about copies by address.
     svm: Mutex<Option<Verdict>>,
@@ -133,13 +133,13 @@ impl BufferBridge {
     pub fn staged(from: &Queue, to: &Queue, bytes: usize) -> Result<Self> {
         if bytes == 0 {
             return Err(Error::Zero {
-                what: "a bridge's piece",
+                what: "the piece size of a bridge",
             });
         }
         if from.context() == to.context() {
             return Ok(Self::by(from, to, Way::Direct));
         }
-        Self::by_staging(from, to, bytes, "staging was asked for".to_owned())
+        Self::by_staging(from, to, bytes, "staging was requested".to_owned())
     }
 
     fn by_staging(from: &Queue, to: &Queue, bytes: usize, reason: String) -> Result<Self> {
@@ -173,9 +173,9 @@ impl BufferBridge {
         let route = self.route();
         let device = self.to.context().device().name();
         match &self.way {
-            Way::Direct => format!("{route}: both queues are of one context"),
+            Way::Direct => format!("{route}: both queues belong to one context"),
             Way::Foreign(_) => {
-                format!("{route}: a kernel reads the other context's buffer; patterns went that way on `{device}`")
+                format!("{route}: a kernel reads the other context's buffer; a test pattern arrived on `{device}`")
             }
             Way::Staging { memory, reason } => format!(
                 "{route}: {PIECES} pieces of {} bytes of pinned host memory; not direct: {reason}",
@@ -187,8 +187,8 @@ impl BufferBridge {
     /// Copies `count` elements from `source_at` in `source` to `target_at` in `target`, and waits.
     ///
     /// Staging is much faster this way than by [`copy_async`](Self::copy_async) where a driver is slow to notice a
-    /// completed user event: NVIDIA's (driver 580) takes up to 20 ms for each piece, so that asynchronous copies there
-    /// need pieces of 64 MiB and more.
+    /// completed user event: NVIDIA's (driver 580) takes up to 20 ms for each piece, so asynchronous copies there need
+    /// pieces of 64 MiB and more.
     ///
     /// # Errors
     ///

@@ -46,7 +46,7 @@ impl Staging {
     fn step<T>(&self) -> Result<usize> {
         match self.bytes / size_of::<T>() {
             0 => Err(Error::TooLarge {
-                what: "an element that goes over a bridge",
+                what: "the element size of a bridge",
                 got: format!("{} bytes", size_of::<T>()),
                 limit: self.bytes as u64,
             }),

@@ -73,14 +73,14 @@ impl BufferBridge {
         }
         let device = to.device();
         if from.device() != device || !device.shares_library(from.device()) {
-            return refused("the contexts are of two devices");
+            return refused("the contexts belong to different devices");
         }
         let one_map = device.platform_version().contains("AMD-APP");
         if device.kind() != DeviceKind::Cpu && !one_map {
-            return refused("its driver is not known to take addresses of another context");
+            return refused("it is not known whether its driver accepts addresses of another context");
         }
         if !to.device().svm().contains(SvmCapabilities::COARSE) {
-            return refused("it has no shared virtual memory");
+            return refused("the device has no shared virtual memory");
         }
         None
     }

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 /// The byte range of `count` elements from `offset` on in a buffer of `len`, or an error.
 pub(super) fn byte_range<T>(len: usize, offset: usize, count: usize) -> Result<std::ops::Range<usize>> {
     match offset.checked_add(count) {
-        // A buffer's bytes fit into the address space, so that those of a part do too.
+        // A buffer's bytes fit into the address space, so those of a part do too.
         Some(end) if end <= len => Ok(offset * size_of::<T>()..end * size_of::<T>()),
         _ => Err(Error::OutOfRange { offset, count, len }),
     }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::queue::Queue;
 
-/// One map. Maps that are equal stand for each other.
+/// One map. Equal maps are interchangeable.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub queue: Queue,
@@ -17,11 +17,11 @@ pub(crate) struct Mapped {
     pub writes: bool,
 }
 
-/// The maps of an allocation, so that one whose guard was leaked can be undone.
+/// The maps of an allocation, so one whose guard was leaked can be undone.
 ///
-/// Borrows show which guards are leaked: none is alive while the buffer is borrowed exclusively,
-/// and no writing one is alive while it is borrowed at all. A part of a buffer borrows it in the
-/// same way, so that a buffer and its parts have one list.
+/// Borrows show which guards are leaked: none is alive while the buffer is borrowed exclusively, and no writing one is
+/// alive while it is borrowed at all. A part of a buffer borrows it in the same way, so a buffer and its parts have one
+/// list.
 #[derive(Default)]
 pub(crate) struct Maps(Mutex<Vec<Mapped>>);
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::handle::Handle;
 
-/// A vector whose memory a driver uses, so that nothing here may touch it.
+/// A vector whose memory a driver uses, so nothing here may touch it.
 pub(super) struct HostMemory<T> {
     start: Handle,
     len: usize,
@@ -56,7 +56,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Submits the command to the device, so that a query eventually finds it ended.
+    /// Submits the command to the device, so a query eventually finds it ended.
     pub(super) fn flushed(event: Event, memory: HostMemory<T>) -> Result<Self> {
         let pending = Self {
             event,
@@ -76,7 +76,7 @@ impl<T> Pending<T> {
     pub fn wait(self) -> Result<Vec<T>> {
         let mut pending = ManuallyDrop::new(self);
         let waited = pending.event.wait();
-        // SAFETY: `pending` is not dropped, so that both parts are taken once.
+        // SAFETY: `pending` is not dropped, so both parts are taken once.
         let (event, memory) = unsafe {
             (
                 std::ptr::read(&raw const pending.event),

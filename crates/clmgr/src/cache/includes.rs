@@ -32,7 +32,7 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
     kernel_cache::unset(&DRIVER_VARIABLES)?;
     if options.contains(['\\', '\'']) {
         return Err(NotUnderstood::new(
-            "drivers differ in what `\\` and `'` mean in the options",
+            "drivers interpret `\\` and `'` in build options differently",
         ));
     }
     let options = kernel_cache::words(options);
@@ -69,7 +69,7 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
             }
             if !exists {
                 return Err(NotUnderstood::new(format!(
-                    "the include `{name}` was found in no folder"
+                    "the include `{name}` was not found in any folder"
                 )));
             }
         }

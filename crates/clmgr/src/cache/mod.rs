@@ -1,8 +1,8 @@
 //! Compiled programs kept in memory and on disk.
 //!
-//! The key is the content: source, what it includes, options, device, driver and platform. A file
-//! that is missing, truncated, altered, untrusted or for another key is ignored, and the program is
-//! compiled. The same happens if the folder can't be read or written, or an include can't be resolved.
+//! The key is the content: source, what it includes, options, device, driver and platform. A file that is missing,
+//! truncated, altered, untrusted or for another key is ignored, and the program is compiled. The same happens if the
+//! folder cannot be read or written, or an include cannot be resolved.
 
 mod includes;
 
@@ -86,12 +86,12 @@ impl ProgramCache {
     /// The program of this source and these options, compiled only if it is not cached.
     ///
     /// Threads that request the same program at once wait for one compilation. A change to an included file makes it
-    /// another program. A program is never cached if an include can't be resolved (through a macro, or in a
+    /// another program. A program is never cached if an include cannot be resolved (through a macro, or in a
     /// compiler-internal folder) or if it tests whether a file exists (`__has_include`).
     ///
     /// # Errors
     ///
-    /// As [`Program::build`]. Trouble with the disk is no error, see [`stats`](Self::stats).
+    /// As [`Program::build`]. Trouble with the disk is not an error, see [`stats`](Self::stats).
     pub fn get(&self, source: &str, options: &str) -> Result<Program> {
         let inner = &*self.0;
         let includes = match includes::of(source, options) {

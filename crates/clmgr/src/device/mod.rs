@@ -236,7 +236,7 @@ impl Device {
         &self.0.library.path
     }
 
-    /// Whether both came from one library, so that handles of one are valid for the other.
+    /// Whether both came from one library, so handles of one are valid for the other.
     pub(crate) fn shares_library(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.library, &other.0.library)
     }

@@ -5,15 +5,15 @@ use opencl_sys::cl_int;
 /// The remedy for a code of a call, to follow its name; empty where none is known.
 pub(super) fn hint(call: &str, code: cl_int) -> &'static str {
     match code {
-        // AMD's answer for memory that it can't pin, a device's for example, however much is free.
+        // AMD's answer for memory that it cannot pin, a device's for example, however much is free.
         opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE if call.contains("CL_MEM_USE_HOST_PTR") => {
-            "; the driver does not take this memory as a buffer object"
+            "; the driver does not accept this memory as a buffer object"
         }
         opencl_sys::CL_MEM_OBJECT_ALLOCATION_FAILURE
         | opencl_sys::CL_OUT_OF_RESOURCES
         | opencl_sys::CL_OUT_OF_HOST_MEMORY => "; free memory or use smaller pieces",
-        opencl_sys::CL_INVALID_WORK_GROUP_SIZE => "; use a smaller work-group, or none",
-        opencl_sys::CL_INVALID_BUFFER_SIZE => "; see the device's largest allocation",
+        opencl_sys::CL_INVALID_WORK_GROUP_SIZE => "; use a smaller work-group, or let the driver choose",
+        opencl_sys::CL_INVALID_BUFFER_SIZE => "; check the device's largest allocation",
         opencl_sys::CL_PROFILING_INFO_NOT_AVAILABLE => "; use a profiling queue and wait for the event",
         _ => "",
     }

@@ -32,9 +32,7 @@ pub enum Error {
         tried: Vec<Tried>,
     },
     /// The library lacks a function.
-    #[error(
-        "`{symbol}` is missing in this OpenCL library; it appeared in OpenCL {since}: use a device of a newer version"
-    )]
+    #[error("this OpenCL library has no `{symbol}`, which OpenCL {since} introduced; use a newer OpenCL library")]
     MissingFunction {
         /// The function's name.
         symbol: &'static str,
@@ -77,7 +75,7 @@ pub enum Error {
         limit: u64,
     },
     /// Two lengths that must agree do not.
-    #[error("{what}: {got} elements given for {expected}")]
+    #[error("{what}: got {got} elements, expected {expected}")]
     LengthMismatch {
         /// Where the lengths meet.
         what: &'static str,
@@ -86,7 +84,7 @@ pub enum Error {
         /// The actual length.
         got: usize,
     },
-    /// A range lies outside a buffer.
+    /// A range exceeds a buffer.
     #[error("elements {offset}..{} are outside a buffer of {len} elements", offset.saturating_add(*count))]
     OutOfRange {
         /// The first element.
@@ -96,8 +94,8 @@ pub enum Error {
         /// The buffer's length.
         len: usize,
     },
-    /// A foreign object can't be adopted.
-    #[error("{what} can't be taken: {reason}")]
+    /// A foreign object cannot be adopted.
+    #[error("cannot adopt {what}: {reason}")]
     Foreign {
         /// The object.
         what: &'static str,
@@ -112,7 +110,7 @@ pub enum Error {
         /// The element's size.
         element: usize,
     },
-    /// A box or a part does not lie in its memory as OpenCL requires.
+    /// A box or a part does not meet OpenCL's requirements on its position in memory.
     #[error("{what}: {reason}")]
     Region {
         /// Where the box or part is used.
@@ -135,7 +133,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A wait for a semaphore that nothing can signal.
-    #[error("nothing has signalled the semaphore, so that the wait would never end; enqueue its signal first")]
+    #[error("no signal of the semaphore is enqueued, so the wait would never end; enqueue the signal first")]
     NotSignalled,
     /// A kernel was launched with arguments or a range that it does not accept.
     #[error("kernel `{kernel}`: {reason}")]
@@ -146,14 +144,14 @@ pub enum Error {
         reason: String,
     },
     /// The program has no such kernel.
-    #[error("the program has no kernel `{name}`; it has: {}", if have.is_empty() { "none" } else { have })]
+    #[error("the program has no kernel `{name}`; its kernels: {}", if have.is_empty() { "none" } else { have })]
     NoKernel {
         /// The requested name.
         name: String,
         /// The kernels of the program, separated by commas.
         have: String,
     },
-    /// The device can't do what was requested; nothing else was done instead.
+    /// The device does not support the request; no substitute was used.
     #[error("{what} is not possible on `{device}`: {reason}")]
     NotSupported {
         /// What was requested.
@@ -164,13 +162,13 @@ pub enum Error {
         reason: String,
     },
     /// A text for OpenCL holds a nul character.
-    #[error("{what} holds a nul character; remove it")]
+    #[error("{what} contains a NUL character; remove it")]
     Nul {
         /// Which text.
         what: &'static str,
     },
     /// A program's file cannot be read.
-    #[error("the program in {} cannot be read: {reason}", path.display())]
+    #[error("cannot read the program in `{}`: {reason}", path.display())]
     File {
         /// The file.
         path: std::path::PathBuf,
@@ -179,7 +177,7 @@ pub enum Error {
     },
     /// An FFT length has a prime factor other than 2, 3 and 5.
     #[error(
-        "no FFT of length {len}: it has the factor {factor}; only lengths of the form 2^a*3^b*5^c are supported, the next is {next}"
+        "an FFT of length {len} is not supported: the length has the factor {factor}; use a length of the form 2^a*3^b*5^c, the next is {next}"
     )]
     FftFactor {
         /// The length.

@@ -55,7 +55,7 @@ impl<T: Pod> ExternalBuffer<T> {
             && expected != len
         {
             return Err(Error::LengthMismatch {
-                what: "taking a foreign buffer",
+                what: "adopting a foreign buffer",
                 expected,
                 got: len,
             });
@@ -63,7 +63,7 @@ impl<T: Pod> ExternalBuffer<T> {
         let has = info.access.device;
         if (needs.device.reads() && !has.reads()) || (needs.device.writes() && !has.writes()) {
             return Err(Error::Access {
-                what: format!("taking a foreign buffer for {} use", needs.device),
+                what: format!("adopting a foreign buffer for {} use", needs.device),
                 access: info.access,
             });
         }

@@ -41,7 +41,7 @@ impl ExternalContexts {
         }))
     }
 
-    /// A foreign context. If it has several devices, the first known one stands for it.
+    /// A foreign context. If it has several devices, the first known device represents it.
     ///
     /// # Errors
     ///
@@ -56,9 +56,9 @@ impl ExternalContexts {
         let devices = unsafe { self.devices_of(raw) }?;
         let device = devices.first().ok_or(Error::Foreign {
             what: "the context",
-            reason: "none of its devices is known to this manager",
+            reason: "this manager knows none of its devices",
         })?;
-        // SAFETY: the context was just asked for its devices, so that it is alive.
+        // SAFETY: the context was just asked for its devices, so it is alive.
         unsafe { Context::adopt(device, raw) }
     }
 
@@ -144,19 +144,19 @@ impl ExternalContexts {
         if properties & opencl_sys::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE != 0 {
             return Err(Error::Foreign {
                 what: WHAT,
-                reason: "it runs its commands out of order; create it without that property",
+                reason: "it executes commands out of order; create it without that property",
             });
         }
         let device = self.device(device).ok_or(Error::Foreign {
             what: WHAT,
-            reason: "its device is not known to this manager",
+            reason: "this manager does not know its device",
         })?;
         // SAFETY: the queue is alive and keeps its context alive; both have this device.
         let context = unsafe { Context::adopt(&device, context) }?;
         if context.device() != &device {
             return Err(Error::Foreign {
                 what: WHAT,
-                reason: "it is on another device than the first one of its context; use a context of one device",
+                reason: "its device is not the first device of its context; use a context of one device",
             });
         }
         let profiling = properties & opencl_sys::CL_QUEUE_PROFILING_ENABLE != 0;

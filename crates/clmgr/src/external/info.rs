@@ -37,9 +37,9 @@ pub struct ExternalBufferInfo {
     pub uses_svm: Option<bool>,
     /// How it was imported, if it was and the driver is of OpenCL 3.0.
     pub external: Option<HandleKind>,
-    /// How often it is mapped; stale at once if others use the buffer.
+    /// The number of its maps; out of date as soon as others use the buffer.
     pub map_count: u32,
-    /// The number of references to it; stale at once if others use the buffer.
+    /// The number of references to it; out of date as soon as others use the buffer.
     pub references: u32,
     /// What the origin of a sub-buffer must be a multiple of for all known devices, in bytes.
     pub sub_buffer_alignment: usize,
@@ -77,7 +77,7 @@ impl ExternalBufferInfo {
             if devices.is_empty() {
                 return Err(Error::Foreign {
                     what: "the buffer",
-                    reason: "no device of its context is known to this manager",
+                    reason: "this manager knows no device of its context",
                 });
             }
             let flags = property::<cl_mem_flags>(api, raw, opencl_sys::CL_MEM_FLAGS)?;
@@ -112,8 +112,7 @@ impl ExternalBufferInfo {
     ///
     /// # Errors
     ///
-    /// [`Error::Remainder`] if the size is no multiple of that of `T`, [`Error::Zero`] if `T` has
-    /// no size.
+    /// [`Error::Remainder`] if the size is not a multiple of that of `T`, [`Error::Zero`] if `T` has no size.
     #[allow(clippy::len_without_is_empty)]
     pub fn len<T>(&self) -> Result<usize> {
         let element = size_of::<T>();

@@ -44,7 +44,7 @@ impl<T: Pod> Memory<T> {
                 return Err(Error::NotSupported {
                     what: "allocating a foreign buffer".to_owned(),
                     device: context.device().name().to_owned(),
-                    reason: "it must exist already; use `BufferFactory::adopt`".to_owned(),
+                    reason: "a foreign buffer already exists; use `BufferFactory::adopt`".to_owned(),
                 });
             }
         })

@@ -98,7 +98,7 @@ impl BufferFactory {
         match request {
             BufferRequest::Exactly(strategy) => Ok(BufferChoice {
                 strategy,
-                reason: "asked for by the caller".to_owned(),
+                reason: "requested by the caller".to_owned(),
             }),
             BufferRequest::Best => self.policy.choose(&self.context, bytes),
         }

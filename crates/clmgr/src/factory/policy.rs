@@ -86,7 +86,7 @@ impl BufferRule {
         self
     }
 
-    /// Why memory of this size on this device can't be of this kind, if it can't.
+    /// Why memory of this size on this device cannot be of this kind, if it cannot.
     fn objection(&self, context: &Context, bytes: usize) -> Option<String> {
         let device = context.device();
         if bytes < self.min_bytes {
@@ -228,19 +228,19 @@ fn merit(strategy: BufferStrategy, context: &Context) -> String {
     match strategy {
         BufferStrategy::Regular => format!("a buffer object of `{name}`"),
         BufferStrategy::SvmCoarse if discrete => format!(
-            "`{name}` has coarse-grained shared virtual memory: the device's own memory, at one address for all"
+            "`{name}` has coarse-grained shared virtual memory: the device's own memory, at one address for host and device"
         ),
         BufferStrategy::SvmCoarse => format!(
-            "`{name}` has coarse-grained shared virtual memory: the memory that host and device share, at one address for all"
+            "`{name}` has coarse-grained shared virtual memory: memory that host and device share, at one address"
         ),
         BufferStrategy::SvmFine if discrete => format!(
-            "`{name}` has fine-grained shared virtual memory: the host's memory where the device has its own, without maps"
+            "`{name}` has fine-grained shared virtual memory: it needs no mapping, and lies in host memory on a discrete device"
         ),
         BufferStrategy::SvmFine => {
-            format!("`{name}` has fine-grained shared virtual memory: no map is needed")
+            format!("`{name}` has fine-grained shared virtual memory: it needs no mapping")
         }
-        BufferStrategy::SvmSystem => format!("`{name}` reaches all memory of the host"),
-        BufferStrategy::HostPtr => format!("the host's memory, given to `{name}` to use in place"),
+        BufferStrategy::SvmSystem => format!("`{name}` can access all host memory"),
+        BufferStrategy::HostPtr => format!("host memory that `{name}` uses in place"),
         BufferStrategy::External => format!("adopted memory of `{name}`"),
     }
 }
@@ -270,7 +270,7 @@ mod tests {
             let policy = BufferPolicy::preset(name).unwrap();
             assert_eq!(policy.name(), name);
             let last = policy.rules().last().unwrap();
-            // These two are on every device, so that a preset never lacks a kind.
+            // These two are on every device, so a preset never lacks a kind.
             assert!(matches!(
                 last.strategy,
                 BufferStrategy::Regular | BufferStrategy::HostPtr

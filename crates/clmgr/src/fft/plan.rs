@@ -22,7 +22,7 @@ use crate::queue::Queue;
 
 /// The transform of `batch` rows of `len` complex numbers, one row behind the other.
 ///
-/// A plan may be used from several threads and on several queues at once. Clones share the plan.
+/// Several threads and queues may use a plan at the same time. Clones share the plan.
 #[derive(Clone)]
 pub struct Plan(Arc<Inner>);
 
@@ -139,8 +139,7 @@ impl Plan {
         self.prepared(direction).map(drop)
     }
 
-    /// Enqueues the transform of `data` into `out`; the same argument for both transforms in place.
-    /// It returns at once.
+    /// Enqueues the transform of `data` into `out`; the same argument for both transforms in place. It does not wait.
     ///
     /// # Errors
     ///
@@ -199,7 +198,7 @@ impl Plan {
                 (Operand::Scratch, Some(memory)) => memory.arg(form),
                 (Operand::Out | Operand::Scratch, _) => out,
                 (Operand::Table(index), _) => prepared.tables[*index].arg(form),
-                (Operand::Number(_), _) => unreachable!("a number is no memory"),
+                (Operand::Number(_), _) => unreachable!("a scalar is not memory"),
             };
             let args: Vec<Arg<'_>> = stage
                 .operands

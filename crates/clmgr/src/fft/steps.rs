@@ -19,7 +19,7 @@ use crate::queue::Queue;
 
 /// The longest row that is read in order before its first pass, by measurement.
 const LONGEST_STAGED: usize = 2048;
-/// About the bytes that a work-item on a CPU should have, so that its start costs nothing.
+/// About the bytes that a work-item on a CPU should have, so its start costs nothing.
 const BYTES_OF_ITEM: usize = 64 << 10;
 
 /// The kernels and tables of one direction.

@@ -87,8 +87,8 @@ impl Tile {
         self.items * self.columns
     }
 
-    /// Whether the last pass belongs to other work-items than the passes before, so that those that
-    /// read along a matrix's row write along one too.
+    /// Whether the last pass belongs to other work-items than the passes before, so those that read along a matrix's
+    /// row write along one too.
     pub fn swapped(&self) -> bool {
         matches!(self.transforms, Transforms::First { .. }) && self.radices.len() > 1
     }

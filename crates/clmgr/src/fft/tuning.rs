@@ -141,8 +141,8 @@ fn step(
     Err(refused)
 }
 
-/// The registers of a work-item to which NVIDIA's compiler is held, so that a multiprocessor has two
-/// work-groups: one loads while the other one computes. Rows get by without.
+/// The registers of a work-item to which NVIDIA's compiler is held, so a multiprocessor has two work-groups: one loads
+/// while the other one computes. Rows get by without.
 pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
     if tile.transforms == Transforms::Rows || !context.device().has_extension("cl_nv_compiler_options") {
         return None;
@@ -154,27 +154,27 @@ pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
 /// A tile, if the device takes it.
 fn tile(context: &Context, len: usize, shape: Shape, transforms: Transforms) -> Result<Tile, String> {
     if !(2..=32).contains(&shape.values) {
-        return Err("a work-item holds 2 to 32 numbers".to_owned());
+        return Err("a work-item must hold 2 to 32 numbers".to_owned());
     }
     if !(1..=MOST_COLUMNS).contains(&shape.columns) {
-        return Err(format!("a work-group has 1 to {MOST_COLUMNS} transforms side by side"));
+        return Err(format!("a work-group must hold 1 to {MOST_COLUMNS} transforms"));
     }
     if len < 2 {
-        return Err("a work-group takes at least 2 elements".to_owned());
+        return Err("the length must be at least 2".to_owned());
     }
     let tile = Tile::new(len, shape, transforms).map_err(|error| error.to_string())?;
     let device = context.device();
     let most = device.max_work_group();
     if tile.group() > most {
         return Err(format!(
-            "it takes work-groups of {} work-items, and the device takes {most}",
+            "it needs work-groups of {} work-items; the device allows {most}",
             tile.group()
         ));
     }
     let bytes = device.local_bytes();
     if tile.local_bytes() as u64 > bytes {
         return Err(format!(
-            "it takes {} bytes of local memory, and the device has {bytes}",
+            "it needs {} bytes of local memory; the device has {bytes}",
             tile.local_bytes()
         ));
     }

@@ -98,15 +98,17 @@ pub(super) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) ->
         if len <= limit {
             Ok(())
         } else {
-            Err(format!("{why} takes at most {limit}"))
+            Err(format!("{why} holds at most {limit} elements"))
         }
     };
     match way {
-        Way::Rows if !len.is_multiple_of(8) || len < 64 => Err("a row is a multiple of 8 and at least 64".to_owned()),
+        Way::Rows if !len.is_multiple_of(8) || len < 64 => {
+            Err("the length of a row must be a multiple of 8, and at least 64".to_owned())
+        }
         Way::Rows => most(LONGEST_ROW, "a row"),
-        Way::Columns if len < 2 => Err("a column has at least 2 elements".to_owned()),
+        Way::Columns if len < 2 => Err("a column must have at least 2 elements".to_owned()),
         Way::Columns => most(LONGEST_COLUMNS, "a column"),
-        Way::Local if len < 2 => Err("a work-group takes at least 2 elements".to_owned()),
+        Way::Local if len < 2 => Err("the length must be at least 2".to_owned()),
         Way::Local => {
             let bytes = usize::try_from(context.device().local_bytes()).unwrap_or(usize::MAX);
             // Beyond this a work-item would hold more than its registers.
@@ -115,7 +117,7 @@ pub(super) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) ->
         }
         Way::Registers => rows(context, len, tuning).map(drop),
         Way::Stages { height, width } if height.checked_mul(width) != Some(len) => {
-            Err("the product of the steps' lengths is another one".to_owned())
+            Err("the product of the two factors is not the length".to_owned())
         }
         Way::Stages { height, width } => steps(context, height, width, tuning).map(drop),
         Way::Passes => Ok(()),
@@ -128,7 +130,7 @@ pub(super) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) ->
                 Ok(())
             } else {
                 Err(format!(
-                    "both factors must be 8 to {LONGEST_COLUMNS}, and the first a multiple of 8"
+                    "both factors must be between 8 and {LONGEST_COLUMNS}, and the first must be a multiple of 8"
                 ))
             }
         }

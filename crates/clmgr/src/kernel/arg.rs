@@ -49,7 +49,7 @@ pub struct NdRange {
     pub global: [usize; 3],
     /// The work-items of a work-group; the driver chooses if there is none.
     pub local: Option<[usize; 3]>,
-    /// The number of dimensions, 1 to 3. The entries behind it are not used.
+    /// The number of dimensions, 1 to 3. Further entries are not used.
     pub dims: u32,
     /// What `get_global_id` begins with in each dimension.
     pub offset: [usize; 3],
@@ -118,16 +118,16 @@ impl NdRange {
     pub fn check(&self) -> std::result::Result<(), String> {
         let dims = self.dims as usize;
         if !(1..=3).contains(&dims) {
-            return Err(format!("a range of {dims} dimensions; OpenCL has 1 to 3"));
+            return Err(format!("a range of {dims} dimensions; OpenCL allows 1 to 3"));
         }
         let global = &self.global[..dims];
         if global.contains(&0) {
-            return Err(format!("a range of {global:?} has no work-item"));
+            return Err(format!("the range {global:?} has no work-items"));
         }
         let offset = &self.offset[..dims];
         if global.iter().zip(offset).any(|(g, o)| g.checked_add(*o).is_none()) {
             return Err(format!(
-                "the offset {offset:?} with the range {global:?} exceeds the largest index"
+                "the offset {offset:?} plus the range {global:?} exceeds the largest index"
             ));
         }
         if let Some(local) = &self.local {

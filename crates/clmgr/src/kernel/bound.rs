@@ -13,7 +13,7 @@ use crate::usage::Usage;
 /// A kernel with a range and arguments, from [`Kernel::bind`]. It can be enqueued any number of times, by
 /// several threads.
 ///
-/// It has its own OpenCL kernel object, so that other launches of the kernel do not change its arguments.
+/// It has its own OpenCL kernel object, so other launches of the kernel do not change its arguments.
 pub struct BoundKernel {
     // Before the kernel, as there.
     object: Object,
@@ -53,7 +53,7 @@ impl Kernel {
 }
 
 impl BoundKernel {
-    /// Enqueues the kernel; it returns at once.
+    /// Enqueues the kernel without waiting.
     ///
     /// # Errors
     ///

@@ -1,10 +1,9 @@
 //! Order among kernels that share only memory which OpenCL did not allocate.
 //!
-//! ROCm's OpenCL starts a dispatch without a barrier unless it uses memory that an earlier one in
-//! the queue uses too, and it looks only at its own memory (clr: rocclr/device/rocm/rocvirtual.cpp,
-//! `MemoryDependency::validate` and `processMemObjects`). Pointers that a kernel is told to use
-//! beside its arguments count as written, so that an OpenCL allocation among them brings the
-//! barrier back.
+//! ROCm's OpenCL starts a dispatch without a barrier unless it uses memory that an earlier one in the queue uses too,
+//! and it looks only at its own memory (clr: rocclr/device/rocm/rocvirtual.cpp, `MemoryDependency::validate` and
+//! `processMemObjects`). Pointers that a kernel is told to use beside its arguments count as written, so an OpenCL
+//! allocation among them brings the barrier back.
 
 use std::sync::atomic::Ordering;
 

@@ -137,7 +137,7 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// An error from `clGetKernelWorkGroupInfo`. It is no error if the compiler kept nothing about a parameter.
+    /// An error from `clGetKernelWorkGroupInfo`. It is not an error if the compiler kept nothing about a parameter.
     #[doc(alias = "clGetKernelArgInfo")]
     #[doc(alias = "clGetKernelWorkGroupInfo")]
     pub fn info(&self) -> Result<KernelInfo> {

@@ -28,7 +28,7 @@ use crate::program::Program;
 use crate::queue::Queue;
 use crate::usage::Usage;
 
-/// A kernel of a program. Clones name the same kernel; several threads may launch it at once.
+/// A kernel of a program. Clones refer to the same kernel; several threads may launch it at the same time.
 ///
 /// OpenCL's kernel objects keep the arguments that were last set, which is not safe to share.
 /// A launch here sets every argument anew and enqueues under a lock. NVIDIA refuses an object
@@ -98,15 +98,15 @@ impl Kernel {
         &self.0.program
     }
 
-    /// Enqueues the kernel with these arguments; it returns at once.
+    /// Enqueues the kernel with these arguments, without waiting.
     ///
-    /// Every argument is checked as far as the compiler's information goes: their number, whether it is memory,
-    /// local memory or a value, and the size of a value of a built-in OpenCL type. Buffers of this crate record that
-    /// the queue uses them, so that dropping one before the kernel has ended waits. Kernels on one queue run in order;
-    /// across queues use [`Queue::wait_for`]. ROCm's OpenCL keeps that order only through memory that it knows, and
-    /// would let two kernels overlap whose one common memory is a pointer that HIP allocated. A launch here that takes
-    /// such a pointer also names a small OpenCL allocation as written, which puts these kernels in order; launches by
-    /// other code through the raw handle are not.
+    /// Every argument is checked as far as the compiler's information goes: their number, whether it is memory, local
+    /// memory or a value, and the size of a value of a built-in OpenCL type. Buffers of this crate record that the
+    /// queue uses them, so dropping one before the kernel has ended waits. Kernels on one queue run in order; across
+    /// queues use [`Queue::wait_for`]. ROCm's OpenCL keeps that order only through memory that it knows, and would let
+    /// two kernels overlap whose one common memory is a pointer that HIP allocated. A launch here that takes such a
+    /// pointer also names a small OpenCL allocation as written, which puts these kernels in order; launches by other
+    /// code through the raw handle are not.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl Kernel {
         range.check().map_err(|reason| self.refusal(reason))?;
         let parameters = &self.0.parameters;
         if args.len() != parameters.len() {
-            return Err(self.refusal(format!("{} arguments given, it takes {}", args.len(), parameters.len())));
+            return Err(self.refusal(format!("got {} arguments, it takes {}", args.len(), parameters.len())));
         }
         for (index, (arg, parameter)) in args.iter().zip(parameters).enumerate() {
             if let Err(reason) = parameter.accepts(arg) {
@@ -277,7 +277,7 @@ impl Kernel {
             }
             return Err(Error::Access {
                 what: format!(
-                    "the use by kernel `{}` as argument {index}, which is declared {declared},",
+                    "use as argument {index} of kernel `{}`, declared {declared},",
                     self.0.name
                 ),
                 access,

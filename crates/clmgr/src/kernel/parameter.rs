@@ -28,7 +28,7 @@ impl Parameter {
             | (Self::Value(None), Arg::Bytes(_)) => Ok(()),
             (Self::Value(Some(size)), Arg::Bytes(bytes)) if bytes.len() == size => Ok(()),
             (Self::Value(Some(size)), Arg::Bytes(bytes)) => {
-                Err(format!("a value of {} bytes given, it takes {size}", bytes.len()))
+                Err(format!("got a value of {} bytes, it takes {size}", bytes.len()))
             }
             (Self::Pointer { .. }, _) => Err("it takes a buffer or an SVM pointer".to_owned()),
             (Self::Local, _) => Err("it takes local memory".to_owned()),

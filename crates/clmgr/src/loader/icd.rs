@@ -33,7 +33,7 @@ pub(crate) fn open(
         return Err(match exported.clGetPlatformIDs {
             None => "it exports neither clGetPlatformIDs nor clIcdGetPlatformIDsKHR".to_owned(),
             // what sent it here
-            Some(_) => "it exports clGetPlatformIDs, and neither clCreateContext nor clIcdGetPlatformIDsKHR: it is no whole OpenCL library".to_owned(),
+            Some(_) => "it exports clGetPlatformIDs, but neither clCreateContext nor clIcdGetPlatformIDsKHR, so it is not a complete OpenCL library".to_owned(),
         });
     };
     // SAFETY: `cl_khr_icd` gives this name this signature, and a data pointer has the size and the
@@ -49,7 +49,7 @@ pub(crate) fn open(
     })
     .map_err(|error| error.to_string())?;
     if platforms.is_empty() {
-        return Err("it knows no platform".to_owned());
+        return Err("it reports no platform".to_owned());
     }
     let tables: Vec<(Handle, Api)> = platforms
         .into_iter()
@@ -62,15 +62,15 @@ pub(crate) fn open(
         })
         .collect();
     if tables.is_empty() {
-        return Err("its platforms carry no dispatch table, which `cl_khr_icd` asks for".to_owned());
+        return Err("its platforms have no dispatch table, which `cl_khr_icd` requires".to_owned());
     }
     Ok(tables)
 }
 
 /// Reads the dispatch table of a platform; there is none if the object's pointer to it is null.
 ///
-/// The table of an old driver ends where its OpenCL version ended, so that no field is read before
-/// the version that brought it is known to be there.
+/// The table of an old driver ends where its OpenCL version ended, so no field is read before the version that brought
+/// it is known to be there.
 ///
 /// # Safety
 ///
@@ -96,8 +96,8 @@ unsafe fn table_of(platform: Handle, exported: &Api) -> Option<Api> {
 
 /// Takes the functions of OpenCL up to `version` out of a dispatch table.
 ///
-/// The fields have opencl-sys' types and the slots those of Khronos' headers, so that this also holds
-/// the one against the other.
+/// The fields have opencl-sys' types and the slots those of Khronos' headers, so this also holds the one against the
+/// other.
 ///
 /// # Safety
 ///
@@ -158,7 +158,7 @@ mod tests {
         };
         let reason = open(&half, &|_| None, &|_| {}).expect_err("half");
         assert!(
-            reason.contains("exports clGetPlatformIDs, and neither clCreateContext"),
+            reason.contains("exports clGetPlatformIDs, but neither clCreateContext"),
             "{reason}"
         );
         let reason = open(&Api::EMPTY, &|_| None, &|_| {}).expect_err("none");

@@ -174,7 +174,7 @@ fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle
     hook(&mut api);
     let platforms = platform::all(&api).map_err(|error| error.to_string())?;
     if platforms.is_empty() {
-        return Err("it knows no platform".to_owned());
+        return Err("it reports no platform".to_owned());
     }
     Ok(platforms.into_iter().map(|id| (id, api)).collect())
 }

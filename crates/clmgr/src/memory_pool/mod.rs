@@ -38,7 +38,7 @@ struct Inner {
     store: Mutex<Store<Block>>,
 }
 
-/// Memory that is not lent, and what may still use it.
+/// Memory that is not lent, and the work that may still use it.
 struct Block {
     memory: Memory<u8>,
     last_uses: Vec<LastUse>,
@@ -78,7 +78,7 @@ impl MemoryPool {
             return Err(Error::NotSupported {
                 what: format!("a pool of {strategy} memory"),
                 device: context.device().name().to_owned(),
-                reason: "a pool keeps memory that OpenCL allocates".to_owned(),
+                reason: "a pool keeps only memory that OpenCL allocates".to_owned(),
             });
         }
         Ok(Self(Arc::new(Inner {
@@ -241,7 +241,7 @@ impl<T: Pod> Drop for PooledBuffer<T> {
     }
 }
 
-/// The last uses of returned memory; `None` if it can't be reused. The queues keep what fails.
+/// The last uses of returned memory; `None` if it cannot be reused. The queues keep what fails.
 fn last_uses<T>(memory: &Memory<T>) -> Option<Vec<LastUse>> {
     if !memory.retire() {
         return None;

@@ -65,7 +65,7 @@ impl<B> Store<B> {
         None
     }
 
-    /// A lent block is lost: it can't be used again.
+    /// A lent block is lost: it cannot be used again.
     pub fn forget(&mut self, asked: usize, bytes: usize) {
         self.stats.asked_bytes -= asked;
         self.stats.lent_bytes -= bytes;
@@ -124,9 +124,8 @@ pub(super) fn block_bytes(request: usize, limit: usize) -> Result<usize> {
 
 /// A block of `bytes` bytes: a held one, else a new one.
 ///
-/// When there is no memory, it frees the held blocks that are ready, then the largest held ones one
-/// by one, each of which may have to wait for the device, and tries again after each step. Blocks
-/// are made and freed outside the lock.
+/// When there is not memory, it frees the held blocks that are ready, then the largest held ones one by one, each of
+/// which may have to wait for the device, and tries again after each step. Blocks are made and freed outside the lock.
 pub(super) fn acquire<B>(
     store: &Mutex<Store<B>>,
     asked: usize,

@@ -22,10 +22,10 @@ use crate::queue::Queue;
 
 /// In-order queues of one context, created on demand up to a cap and leased one at a time.
 ///
-/// A returned queue goes to the thread that has waited longest, so that none starves. It
-/// may still have commands to run; they stay ahead of those of the next lease. Profiling costs time
-/// with some drivers, so only [`lease_profiling`](Self::lease_profiling) returns a queue with it.
-/// Such queues count like the others: at the cap, an idle one of the other kind is released.
+/// A returned queue goes to the thread that has waited longest, so none starves. It may still have commands to run;
+/// they stay ahead of those of the next lease. Profiling costs time with some drivers, so only
+/// [`lease_profiling`](Self::lease_profiling) returns a queue with it. Such queues count like the others: at the cap,
+/// an idle one of the other kind is released.
 #[derive(Clone)]
 pub struct CommandQueuePool(Arc<Inner>);
 
@@ -64,8 +64,7 @@ impl CommandQueuePool {
         self.lease_of(false)
     }
 
-    /// As [`lease`](Self::lease), a queue whose events carry times, see
-    /// [`Event::profile`](crate::Event::profile).
+    /// As [`lease`](Self::lease), a queue whose events record times, see [`Event::profile`](crate::Event::profile).
     ///
     /// # Errors
     ///

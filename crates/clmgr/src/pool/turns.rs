@@ -7,8 +7,8 @@ use super::sync::{Condvar, Mutex, wait};
 
 /// At most `cap` things of two kinds, each with one holder at a time.
 ///
-/// A returned thing goes to the longest waiter, so that none starves. If that waiter wants the
-/// other kind, it may make one in place of the thing.
+/// A returned thing goes to the longest waiter, so none starves. If that waiter wants the other kind, it may make one
+/// in place of the thing.
 pub(super) struct Turns<Q> {
     cap: usize,
     state: Mutex<State<Q>>,
@@ -19,14 +19,14 @@ struct State<Q> {
     idle: Vec<(Kind, Q)>,
     /// Those idle, those held, and those that someone has the right to make.
     count: usize,
-    waiting: VecDeque<Arc<Seat<Q>>>,
+    waiting: VecDeque<Arc<Waiter<Q>>>,
 }
 
 /// Which of the two kinds; the type only has to tell them apart.
 pub(super) type Kind = bool;
 
 /// Where a waiter receives what it waits for.
-struct Seat<Q> {
+struct Waiter<Q> {
     kind: Kind,
     given: Mutex<Option<Turn<Q>>>,
     arrived: Condvar,
@@ -36,8 +36,8 @@ struct Seat<Q> {
 pub(super) enum Turn<Q> {
     /// A thing of the wanted kind.
     Take(Q),
-    /// The right to make one, after this idle one of the other kind is dropped. A caller that can't
-    /// make it [gives up](Turns::give_up).
+    /// The right to make one, after this idle one of the other kind is dropped. A caller that cannot make it [gives
+    /// up](Turns::give_up).
     Make { instead_of: Option<Q> },
 }
 
@@ -88,7 +88,7 @@ impl<Q> Turns<Q> {
                 let instead_of = Some(state.idle.remove(0).1);
                 return Turn::Make { instead_of };
             }
-            let seat = Arc::new(Seat {
+            let seat = Arc::new(Waiter {
                 kind,
                 given: Mutex::new(None),
                 arrived: Condvar::new(),
@@ -127,7 +127,7 @@ impl<Q> Turns<Q> {
     }
 }
 
-impl<Q> Seat<Q> {
+impl<Q> Waiter<Q> {
     fn give(&self, turn: Turn<Q>) {
         *self.given.lock() = Some(turn);
         self.arrived.notify_one();

@@ -37,7 +37,7 @@ impl Program {
     /// # Errors
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Nul`], [`Error::Zero`] for a
-    /// text that OpenCL can't take.
+    /// text that OpenCL cannot take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
@@ -56,7 +56,7 @@ impl Program {
         let mut text: *const c_char = source.as_ptr().cast();
         let length = source.len();
         let mut code = 0;
-        // SAFETY: one string is given with its length, so that it needs no nul; OpenCL copies it;
+        // SAFETY: one string is given with its length, so it needs no nul; OpenCL copies it;
         // `code` is a valid place.
         let raw = unsafe { create(context.raw(), 1, &raw mut text, &raw const length, &raw mut code) };
         check(code, || format!("clCreateProgramWithSource({length} bytes)"))?;
@@ -121,7 +121,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`] if this is no SPIR-V module or the device accepts none, [`Error::Build`].
+    /// [`Error::NotSupported`] if this is not a SPIR-V module or the device accepts none, [`Error::Build`].
     ///
     /// # Safety
     ///
@@ -135,13 +135,13 @@ impl Program {
             reason,
         };
         if !is_spirv(module) {
-            let magic = "a SPIR-V module begins with the number 0x07230203 and has whole words";
+            let magic = "a SPIR-V module begins with 0x07230203 and consists of whole words";
             return Err(refused(magic.to_owned()));
         }
         let versions = device.ask().text(opencl_sys::CL_DEVICE_IL_VERSION).unwrap_or_default();
         if !versions.contains("SPIR-V") {
             return Err(refused(
-                "the device takes no intermediate language; build the source, or load a binary".to_owned(),
+                "the device does not accept an intermediate language; build the source, or load a binary".to_owned(),
             ));
         }
         let create = slot!(context.api(), clCreateProgramWithIL)?;
@@ -194,7 +194,7 @@ impl Program {
         })?;
         let device = context.device().raw();
         // SAFETY: the program is alive; one device of its context is given; the options are a C
-        // string; there is no callback, so that the call returns when the build has ended.
+        // string; there is no callback, so the call returns when the build has ended.
         let code = unsafe { build(raw, 1, &raw const device, all.as_ptr(), None, std::ptr::null_mut()) };
         if code == opencl_sys::CL_SUCCESS {
             return Ok(program);
@@ -265,7 +265,7 @@ impl Program {
     pub fn binary(&self) -> Result<Vec<u8>> {
         let get = slot!(self.0.context.api(), clGetProgramInfo)?;
         let mut size = 0usize;
-        // SAFETY: the context has one device, so that the answer is one `size_t`.
+        // SAFETY: the context has one device, so the answer is one `size_t`.
         let code = unsafe {
             get(
                 self.raw(),

@@ -54,7 +54,7 @@ impl Device {
     pub fn check_memory_import(&self, kind: HandleKind) -> Result<()> {
         let what = format!("importing memory by {kind}");
         let Some(needed) = extension(kind) else {
-            return Err(refused(self, what, "this crate knows no such handle"));
+            return Err(refused(self, what, "this crate does not know this kind of handle"));
         };
         require(self, &what, "cl_khr_external_memory")?;
         require(self, &what, needed)
@@ -113,13 +113,13 @@ impl<T: Pod> ImportedBuffer<T> {
         let bytes = bytes_of::<T>("the length of a buffer", len)?;
         if devices.is_empty() {
             return Err(Error::Zero {
-                what: "the number of devices that memory is imported for",
+                what: "the number of devices of an import",
             });
         }
         for device in devices {
             if !device.shares_library(context.device()) {
                 return Err(Error::ContextMismatch {
-                    what: "a device that memory is imported for",
+                    what: "a device of an import",
                 });
             }
             device.check_memory_import(kind)?;

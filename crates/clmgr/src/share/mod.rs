@@ -48,7 +48,7 @@ unsafe fn function<F>(device: &Device, name: &CStr) -> Result<F> {
         refused(
             device,
             format!("`{}`", name.to_string_lossy()),
-            "its platform reports the extension and does not give the function",
+            "its platform reports the extension but does not provide the function",
         )
     })?;
     // SAFETY: the address is that of this function, by the caller's promise and the platform's; it

@@ -152,7 +152,7 @@ impl Semaphore {
             return Err(refused(
                 device,
                 format!("exporting a semaphore by {kind}"),
-                "the driver gave no descriptor",
+                "the driver returned no file descriptor",
             ));
         }
         self.shared.store(true, Ordering::SeqCst);
@@ -232,7 +232,7 @@ fn require_kind(context: &Context, what: &str, kind: SemaphoreKind) -> Result<()
     require(device, what, "cl_khr_external_semaphore")?;
     match kind.extension() {
         Some(extension) => require(device, what, extension),
-        None => Err(refused(device, what, "this crate knows no such handle")),
+        None => Err(refused(device, what, "this crate does not know this kind of handle")),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Makes any OpenCL behave as strictly as AMD's, so that code which passes here has a chance there.
+//! Makes any OpenCL behave as strictly as AMD's, so code which passes here has a chance there.
 //!
 //! The functions of a table are put behind others that hide what ROCm's OpenCL lacks, refuse what it refuses, and
-//! record what it would let go wrong. The model follows ROCm's own source; each rule names its file. The names of
+//! record misuses that it would not report. The model follows ROCm's own source; each rule names its file. The names of
 //! platform and device stay those of the real ones.
 
 mod info;

@@ -120,14 +120,14 @@ unsafe extern "C" fn create_sub_buffer<const LANE: usize>(
     part
 }
 
-type Built = Option<unsafe extern "C" fn(cl_program, *mut c_void)>;
+type BuildCallback = Option<unsafe extern "C" fn(cl_program, *mut c_void)>;
 
 unsafe extern "C" fn build_program<const LANE: usize>(
     program: cl_program,
     count: cl_uint,
     devices: *const cl_device_id,
     options: *const c_char,
-    built: Built,
+    built: BuildCallback,
     data: *mut c_void,
 ) -> cl_int {
     // SAFETY: null, or a C string by the specification.

@@ -33,17 +33,16 @@ impl fmt::Display for Hazard {
             HazardKind::Unordered => {
                 "two kernels may overlap on memory that OpenCL did not allocate; put clFinish between them"
             }
-            HazardKind::Crash => "a fill or map of memory that OpenCL did not allocate crashes; use a kernel",
+            HazardKind::Crash => "filling or mapping memory that OpenCL did not allocate crashes; use a kernel",
             HazardKind::SeveralDevices => {
-                "a context of several devices keeps its memory on the host; use one per device"
+                "a context of several devices keeps its memory on the host; create one context per device"
             }
         };
         write!(f, "0x{:X}: {text}", self.at)
     }
 }
 
-/// The dispatches of a queue that are remembered, so that a program which never waits does not fill
-/// the memory.
+/// The dispatches of a queue that are remembered, so a program which never waits does not fill the memory.
 const REMEMBERED: usize = 256;
 
 /// Memory as amdocl's tracking sees it.

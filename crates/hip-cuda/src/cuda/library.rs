@@ -72,7 +72,7 @@ impl Opened {
             }
         }
         Err(format!(
-            "{} was not found; tried {}; install it or name its folder in HIPCL_CUDA_LIBRARIES",
+            "{} was not found; tried {}; install it, or set HIPCL_CUDA_LIBRARIES to its folder",
             names.title,
             tried.join(", ")
         ))

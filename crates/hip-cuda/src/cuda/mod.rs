@@ -20,7 +20,7 @@ pub(crate) fn opened_driver() -> std::result::Result<&'static driver::Driver, &'
     let opened = DRIVER.get_or_init(|| {
         let driver = driver::Driver::open(&library::DRIVER)?;
         // SAFETY: cuInit takes flags that must be 0.
-        unsafe { driver.cuInit(0) }.map_err(|code| format!("cuInit(0) of the CUDA driver answered {code:?}"))?;
+        unsafe { driver.cuInit(0) }.map_err(|code| format!("cuInit(0) of the CUDA driver returned {code:?}"))?;
         Ok(driver)
     });
     opened.as_ref().map_err(String::as_str)

@@ -33,7 +33,7 @@ macro_rules! function {
             // SAFETY: the caller's promise is the callee's demand.
             match unsafe { function($($argument),*) } {
                 0 => Ok(()),
-                code => Err($crate::peer::Error(format!("{} answered {code}", stringify!($name)))),
+                code => Err($crate::peer::Error(format!("{} returned {code}", stringify!($name)))),
             }
         }
     };

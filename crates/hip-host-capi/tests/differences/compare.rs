@@ -105,7 +105,9 @@ impl fmt::Display for Known {
             writeln!(f, "{:5} {}", entry.met.get(), entry.line)?;
         }
         writeln!(f, "{} known lines explained nothing:", unmet.len())?;
-        unmet.into_iter().try_for_each(|entry| writeln!(f, "      {}", entry.line))
+        unmet
+            .into_iter()
+            .try_for_each(|entry| writeln!(f, "      {}", entry.line))
     }
 }
 

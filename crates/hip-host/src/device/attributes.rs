@@ -117,7 +117,7 @@ impl Device {
     pub(super) fn properties(&self) -> hipDeviceProp_tR0600 {
         let mut p = hipDeviceProp_tR0600::default();
         put_text(&mut p.name, &self.name());
-        // The model is no AMD chip, and code that reads a chip's name from here must be able to tell.
+        // The model is not an AMD chip, and code that reads a chip's name from here must be able to tell.
         put_text(&mut p.gcnArchName, architecture());
         p.uuid.bytes = self.uuid().map(|byte| byte as c_char);
         p.totalGlobalMem = self.total_bytes;

@@ -29,7 +29,7 @@ fn find(context: hipCtx_t) -> Result<&'static Device> {
 }
 
 /// # Errors
-/// `hipErrorInvalidValue` if it is no context.
+/// `hipErrorInvalidValue` if it is not a context.
 pub(crate) fn check_context(context: hipCtx_t) -> Result {
     find(context).map(|_| ()).map_err(|_| hipError_t::hipErrorInvalidValue)
 }

@@ -32,7 +32,7 @@ pub(crate) const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65536, 65536];
 /// Rows begin at multiples of this: what gfx9 wants of an image made from a buffer.
 pub(crate) const ROW_ALIGNMENT: usize = 256;
 
-/// A PCI domain no firmware hands out, so that the model is never taken for a real card.
+/// A PCI domain no firmware hands out, so the model is never taken for a real card.
 pub(crate) const PCI_DOMAIN: u16 = 0x7fff;
 
 /// One software device.
@@ -99,7 +99,7 @@ pub(crate) fn architecture() -> &'static str {
             return name;
         }
         log::warn(&format!(
-            "HIP_HOST_ARCHITECTURE=`{name}` is no name such as gfx908:sramecc+:xnack-: using `host`"
+            "HIP_HOST_ARCHITECTURE=`{name}` is not a name such as gfx908:sramecc+:xnack-: using `host`"
         ));
         own()
     })

@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn device_get_p2p_attribute(
             // Host memory on both sides: the same link, and atomics work as anywhere.
             hipDeviceP2PAttr::hipDevP2PAttrPerformanceRank => LINK_PCIE as c_int,
             hipDeviceP2PAttr::hipDevP2PAttrAccessSupported | hipDeviceP2PAttr::hipDevP2PAttrNativeAtomicSupported => 1,
-            // There are no arrays.
+            // There are not arrays.
             hipDeviceP2PAttr::hipDevP2PAttrHipArrayAccessSupported => 0,
             _ => return Err(hipError_t::hipErrorInvalidValue),
         };

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use hip_sys::{hipError_t, hipEvent_t, hipStream_t};
 use parking_lot::Mutex;
-use shared::{Counters, Taken};
+use shared::{Counters, RecordingId};
 pub(crate) use shared::{ipc_get_event_handle, ipc_open_event_handle};
 pub(crate) use wait::*;
 
@@ -56,9 +56,9 @@ impl Event {
     /// What has to be done before everything that was recorded is.
     fn point(&self) -> Option<Point> {
         match &self.shared {
-            Some(counters) => counters.last().map(|taken| Point::Shared {
+            Some(counters) => counters.last().map(|recording| Point::Shared {
                 counters: counters.clone(),
-                taken,
+                recording,
             }),
             None => {
                 let recorded = self.recorded.lock();
@@ -74,7 +74,10 @@ pub(crate) enum Point {
     /// In a stream of this process.
     Here(Mark),
     /// By whichever process.
-    Shared { counters: Arc<Counters>, taken: Taken },
+    Shared {
+        counters: Arc<Counters>,
+        recording: RecordingId,
+    },
 }
 
 impl Point {
@@ -95,7 +98,7 @@ impl Point {
         match self {
             Self::Here(mark) if mark.is_done() => mark.outcome().map(|()| true),
             Self::Here(_) => Ok(false),
-            Self::Shared { counters, taken } => counters.is_done(*taken),
+            Self::Shared { counters, recording } => counters.is_done(*recording),
         }
     }
 
@@ -107,7 +110,7 @@ impl Point {
                 mark.wait();
                 mark.outcome()
             }
-            Self::Shared { counters, taken } => counters.wait_for(*taken),
+            Self::Shared { counters, recording } => counters.wait_for(*recording),
         }
     }
 }
@@ -201,7 +204,7 @@ pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stre
     *event.captured.lock() = None;
     let reached = Arc::new(OnceLock::new());
     let stamp = reached.clone();
-    // Held over the submission, so that two threads recording at once leave the later recording behind.
+    // Held over the submission, so two threads recording at once leave the later recording behind.
     let mut recorded = event.recorded.lock();
     let shared = event.shared.as_ref().map(Counters::take);
     let mark = stream.submit(

@@ -69,7 +69,7 @@ impl Peer {
             return Self::Ended;
         };
         match pidfd_open(id, PidfdFlags::empty()) {
-            // Read after the process was opened, so that it is this one's.
+            // Read after the process was opened, so it is this one's.
             Ok(_) if started(process.id).is_some_and(|start| start != process.start) => Self::Ended,
             Ok(fd) => Self::Known(fd),
             Err(Errno::SRCH) => Self::Ended,

@@ -37,8 +37,8 @@ unsafe impl Sync for Counters {}
 
 #[repr(C)]
 struct Page {
-    /// A [`Taken`].
-    taken: AtomicU64,
+    /// A [`RecordingId`].
+    recording: AtomicU64,
     reached: AtomicU64,
     /// The processes that may record, each for good; 0 for none.
     processes: [AtomicU64; PROCESSES],
@@ -48,12 +48,12 @@ const BYTES: usize = 4096;
 const PROCESSES: usize = 510;
 const _: () = assert!(size_of::<Page>() == BYTES);
 
-/// A recording's number, counted from 1, and the place of the process that took it. One word, so that a reader
-/// never sees the number of one and the process of another.
+/// A recording's number, counted from 1, and the place of the process that took it. One word, so a reader never sees
+/// the number of one and the process of another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken(u64);
+pub(crate) struct RecordingId(u64);
 
-impl Taken {
+impl RecordingId {
     const PLACE: u64 = 0x1FF;
 
     fn number(self) -> u64 {
@@ -103,11 +103,11 @@ impl Counters {
 
     /// A new recording, reached when the answer is dropped.
     pub(super) fn take(self: &Arc<Self>) -> Recording {
-        let taken = &self.page().taken;
-        let mut last = taken.load(Ordering::Acquire);
+        let recording = &self.page().recording;
+        let mut last = recording.load(Ordering::Acquire);
         let own = loop {
-            let own = Taken(last).next(self.place);
-            match taken.compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire) {
+            let own = RecordingId(last).next(self.place);
+            match recording.compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break own,
                 Err(other) => last = other,
             }
@@ -119,18 +119,18 @@ impl Counters {
     }
 
     /// The last recording, if there is one.
-    pub(super) fn last(&self) -> Option<Taken> {
-        let taken = Taken(self.page().taken.load(Ordering::Acquire));
-        (taken.number() > 0).then_some(taken)
+    pub(super) fn last(&self) -> Option<RecordingId> {
+        let recording = RecordingId(self.page().recording.load(Ordering::Acquire));
+        (recording.number() > 0).then_some(recording)
     }
 
-    fn is_reached(&self, taken: Taken) -> bool {
-        self.page().reached.load(Ordering::Acquire) >= taken.number()
+    fn is_reached(&self, recording: RecordingId) -> bool {
+        self.page().reached.load(Ordering::Acquire) >= recording.number()
     }
 
     /// The process that took the number.
-    fn peer(&self, taken: Taken) -> Peer {
-        let entry = self.page().processes.get(taken.place());
+    fn peer(&self, recording: RecordingId) -> Peer {
+        let entry = self.page().processes.get(recording.place());
         Peer::of(Process::from_word(
             entry.map_or(0, |entry| entry.load(Ordering::Acquire)),
         ))
@@ -140,28 +140,28 @@ impl Counters {
     ///
     /// # Errors
     /// If it never will be, because its process has ended.
-    pub(super) fn is_done(&self, taken: Taken) -> Result<bool> {
-        let ended = !self.is_reached(taken) && self.peer(taken).has_ended();
-        self.outcome(taken, ended)
+    pub(super) fn is_done(&self, recording: RecordingId) -> Result<bool> {
+        let ended = !self.is_reached(recording) && self.peer(recording).has_ended();
+        self.outcome(recording, ended)
     }
 
     /// Waits until the recording is reached.
     ///
     /// # Errors
     /// As [`is_done`](Self::is_done).
-    pub(super) fn wait_for(&self, taken: Taken) -> Result {
-        let peer = self.peer(taken);
+    pub(super) fn wait_for(&self, recording: RecordingId) -> Result {
+        let peer = self.peer(recording);
         let ended = std::cell::Cell::new(false);
         poll(|| {
-            ended.set(!self.is_reached(taken) && peer.has_ended());
-            ended.get() || self.is_reached(taken)
+            ended.set(!self.is_reached(recording) && peer.has_ended());
+            ended.get() || self.is_reached(recording)
         });
-        self.outcome(taken, ended.get()).map(|_| ())
+        self.outcome(recording, ended.get()).map(|_| ())
     }
 
     /// A process may reach its recording just before it ends.
-    fn outcome(&self, taken: Taken, ended: bool) -> Result<bool> {
-        match self.is_reached(taken) {
+    fn outcome(&self, recording: RecordingId, ended: bool) -> Result<bool> {
+        match self.is_reached(recording) {
             false if ended => {
                 let reason = "the process that recorded the event ended before the event was reached";
                 log::refused("a shared event", format_args!("{reason}"));

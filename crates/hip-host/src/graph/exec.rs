@@ -147,7 +147,7 @@ fn launch(call: &'static str, exec: hipGraphExec_t, stream: hipStream_t) -> hipE
     entry(call, || {
         let exec = find(exec)?;
         let stream = stream::find(stream)?;
-        // Held over the submission, so that two launches do not mix.
+        // Held over the submission, so two launches do not mix.
         let mut parts = exec.parts.lock();
         // In a capture, a launched graph becomes a node.
         let whole = Operation::Frozen(parts.plan());

@@ -1,6 +1,6 @@
 //! Memory that belongs to a graph: nodes that allocate it, and nodes that release it.
 //!
-//! A node's address is known when the node is made, so that others can use it (hipamd/src/hip_graph.cpp,
+//! A node's address is known when the node is made, so others can use it (hipamd/src/hip_graph.cpp,
 //! `hipGraphAddMemAllocNode`). The memory is there from then on, as on ROCm without virtual memory in pools, until
 //! neither the graph nor anything made ready from it is left. What a launch allocated and nothing released is the
 //! program's to free, and outlives the graph; until it is freed the graph cannot be launched again

@@ -23,7 +23,7 @@ pub(crate) struct Graph {
     pub(super) token: usize,
     parts: Mutex<Parts>,
     /// Memory returned to a caller that queried a node's parameters.
-    told: Mutex<Vec<Told>>,
+    reported: Mutex<Vec<ReportedParams>>,
     /// Whether something was made ready from it, which a graph with memory of its own allows once.
     was_made_ready: AtomicBool,
     /// Kept alive for the program as long as the graph or what was made ready from it.
@@ -47,7 +47,7 @@ pub(crate) struct Node {
 }
 
 /// The list of addresses that `hipGraphKernelNodeGetParams` points to, and the operation whose values they are.
-struct Told {
+struct ReportedParams {
     _addresses: Box<[usize]>,
     _operation: Operation,
 }
@@ -94,7 +94,7 @@ impl Graph {
         let graph = Arc::new(Self {
             token: handles::fresh(),
             parts: Mutex::default(),
-            told: Mutex::default(),
+            reported: Mutex::default(),
             was_made_ready: AtomicBool::new(false),
             objects: Mutex::default(),
         });
@@ -289,7 +289,7 @@ impl Graph {
             kernelParams: addresses.as_mut_ptr().cast(),
             sharedMemBytes: kernel.shared_bytes,
         };
-        self.told.lock().push(Told {
+        self.reported.lock().push(ReportedParams {
             _addresses: addresses,
             _operation: operation,
         });

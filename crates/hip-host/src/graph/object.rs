@@ -40,7 +40,7 @@ impl Object {
         let Some(left) = references.checked_sub(count) else {
             log::refused(
                 "hipUserObjectRelease",
-                format_args!("{count} of {references} references: nothing is released, as on ROCm"),
+                format_args!("release of {count} out of {references} references: nothing is released, as on ROCm"),
             );
             return false;
         };
@@ -91,7 +91,7 @@ impl Drop for Objects {
 }
 
 /// # Errors
-/// `hipErrorInvalidValue` if it is no count of references.
+/// `hipErrorInvalidValue` if it is not a count of references.
 fn checked(count: c_uint) -> Result<usize> {
     let most = i32::MAX.unsigned_abs();
     if count == 0 || count > most {

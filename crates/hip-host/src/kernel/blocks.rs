@@ -8,7 +8,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use hip_sys::hipError_t;
 
 use super::abi::{Entry, Launch, Stop, Surroundings};
-use super::cooperative::Meeting;
+use super::cooperative::GridBarrier;
 use super::stacks::Stacks;
 use crate::device::{MAX_THREADS_PER_BLOCK, WARP};
 use crate::error::Result;
@@ -119,7 +119,7 @@ pub(super) fn run_with_barriers(
     launch: &Launch,
     shared_bytes: u32,
     blocks: std::ops::Range<u64>,
-    grid: Option<&Meeting>,
+    grid: Option<&GridBarrier>,
 ) -> Result {
     let threads = launch.block.iter().product::<u32>() as usize;
     let mut stacks = Stacks::take(threads)?;
@@ -146,7 +146,7 @@ fn run_block(
     block: [u32; 3],
     (shared, exchange): (*mut c_void, *mut c_void),
     stacks: &mut Stacks,
-    grid: Option<&Meeting>,
+    grid: Option<&GridBarrier>,
 ) -> Result {
     let mut missed = false;
     let [bx, by, bz] = launch.block;

@@ -1,6 +1,6 @@
 //! Cooperative launches: all blocks run at once and may wait for each other.
 //!
-//! Each block has its own operating-system thread, so that blocks may also wait for words that others write.
+//! Each block has its own operating-system thread, so blocks may also wait for words that others write.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::workers;
 
 /// Where the blocks of a grid wait for each other. No block waits for one that has ended.
-pub(super) struct Meeting {
+pub(super) struct GridBarrier {
     state: Mutex<State>,
     all_here: Condvar,
 }
@@ -25,7 +25,7 @@ struct State {
     round: u64,
 }
 
-impl Meeting {
+impl GridBarrier {
     fn new(blocks: u64) -> Self {
         Self {
             state: Mutex::new(State {
@@ -63,7 +63,7 @@ impl Meeting {
 }
 
 /// A block that is there until this goes, whatever ends it.
-struct Attendance<'a>(&'a Meeting);
+struct Attendance<'a>(&'a GridBarrier);
 
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
@@ -87,7 +87,7 @@ pub(super) fn run(
     let launch = Shared(&launch);
     let kernel = function.entry();
     let count: u64 = grid.iter().map(|&size| u64::from(size)).product();
-    let meeting = Meeting::new(count);
+    let meeting = GridBarrier::new(count);
     let one = |range: Range<u64>| {
         let _here = Attendance(&meeting);
         if kernel.has_barrier != 0 {

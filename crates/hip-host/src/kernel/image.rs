@@ -30,9 +30,9 @@ unsafe impl Sync for Image {}
 pub(crate) enum LoadError {
     #[error("the code is not for the host platform")]
     OtherPlatform,
-    #[error("the code is damaged or of another version of the host platform")]
+    #[error("the code is damaged, or was made by another version of the host platform")]
     Damaged,
-    #[error("the code could not be loaded: {0}")]
+    #[error("cannot load the code: {0}")]
     System(String),
 }
 
@@ -175,7 +175,7 @@ impl Image {
         (kind == OBJECT && size > 0).then_some((address as usize, size as usize))
     }
 
-    /// Where the library was loaded: a name from a library it needs is no variable of the module.
+    /// Where the library was loaded: a name from a library it needs is not a variable of the module.
     fn library_base(&self) -> Option<usize> {
         let mut info = DlInfo::empty();
         // SAFETY: the table lies in the library; `info` is laid out as `Dl_info`.

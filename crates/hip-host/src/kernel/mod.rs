@@ -39,7 +39,7 @@ const EXTRA_END: usize = 3;
 
 /// GPU threads worth handing to another operating-system thread.
 const CHUNK_THREADS: u64 = 16 << 10;
-/// Chunks for each operating-system thread, so that an uneven kernel is shared evenly.
+/// Chunks for each operating-system thread, so an uneven kernel is shared evenly.
 const CHUNKS_PER_THREAD: u64 = 8;
 
 /// Parameters packed as the kernel's module expects them, aligned for any type.

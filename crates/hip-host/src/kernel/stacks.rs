@@ -31,7 +31,7 @@ static RETURNED: Condvar = Condvar::new();
 pub(super) struct Stacks(Vec<DefaultStack>);
 
 impl Stacks {
-    /// Takes `count` stacks, all at once, so that no two takers can hold what the other waits for.
+    /// Takes `count` stacks, all at once, so no two takers can hold what the other waits for.
     ///
     /// # Errors
     /// `hipErrorLaunchOutOfResources` if the system has no memory for them.

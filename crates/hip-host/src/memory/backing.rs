@@ -1,4 +1,4 @@
-//! Memory that lies in a file without a name, so that other processes and other APIs can map it too.
+//! Memory that lies in a file without a name, so other processes and other APIs can map it too.
 //!
 //! Such a file stands for a dma-buf. As ROCr cuts small allocations from larger blocks and exports the block
 //! (runtime/hsa-runtime/core/inc/amd_memory_region.h), the memory never begins at the file's first byte: code that

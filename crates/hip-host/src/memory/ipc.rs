@@ -59,7 +59,7 @@ impl RemoteFile {
         let seen = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         let status = fstat(&seen).map_err(failed)?;
         if !FileType::from_raw_mode(status.st_mode).is_file() || status.st_ino != self.inode {
-            return Err("it is not, or no longer, what was shared".into());
+            return Err("it is not, or no longer, the shared memory".into());
         }
         if status.st_uid != rustix::process::geteuid().as_raw() {
             return Err("it belongs to another user".into());

@@ -18,7 +18,7 @@ use crate::{device, log, stream, strict};
 
 /// The advice on some bytes.
 #[derive(Clone, PartialEq, Eq)]
-struct Said {
+struct RangeState {
     read_mostly: bool,
     coarse: bool,
     preferred: c_int,
@@ -27,7 +27,7 @@ struct Said {
     accessed_by: Vec<c_int>,
 }
 
-impl Default for Said {
+impl Default for RangeState {
     fn default() -> Self {
         Self {
             read_mostly: false,
@@ -46,12 +46,12 @@ pub(super) struct Ranges(Mutex<Vec<Range>>);
 struct Range {
     start: usize,
     end: usize,
-    said: Said,
+    state: RangeState,
 }
 
 impl Ranges {
     /// Changes the advice on `[start, end)`.
-    fn change(&self, start: usize, end: usize, change: impl Fn(&mut Said)) {
+    fn change(&self, start: usize, end: usize, change: impl Fn(&mut RangeState)) {
         let mut ranges = self.0.lock();
         let mut pieces = Vec::new();
         let mut untouched = start;
@@ -62,51 +62,51 @@ impl Ranges {
                 pieces.push(range);
                 continue;
             }
-            let mut piece = |start, end, said: &Said| {
+            let mut piece = |start, end, state: &RangeState| {
                 if start < end {
-                    let said = said.clone();
-                    pieces.push(Range { start, end, said });
+                    let state = state.clone();
+                    pieces.push(Range { start, end, state });
                 }
             };
-            piece(range.start, from, &range.said);
-            piece(to, range.end, &range.said);
-            piece(untouched, from, &changed(&Said::default(), &change));
-            piece(from, to, &changed(&range.said, &change));
+            piece(range.start, from, &range.state);
+            piece(to, range.end, &range.state);
+            piece(untouched, from, &changed(&RangeState::default(), &change));
+            piece(from, to, &changed(&range.state, &change));
             untouched = to;
         }
         if untouched < end {
-            let said = changed(&Said::default(), &change);
+            let state = changed(&RangeState::default(), &change);
             pieces.push(Range {
                 start: untouched,
                 end,
-                said,
+                state,
             });
         }
         *ranges = pieces;
     }
 
     /// The advice on the parts of `[start, end)`; the default for a part without any.
-    fn of(&self, start: usize, end: usize) -> Vec<Said> {
+    fn of(&self, start: usize, end: usize) -> Vec<RangeState> {
         let ranges = self.0.lock();
         let inside = ranges.iter().filter(|range| range.start < end && range.end > start);
         let mut covered = 0;
-        let mut said: Vec<Said> = inside
+        let mut state: Vec<RangeState> = inside
             .map(|range| {
                 covered += range.end.min(end) - range.start.max(start);
-                range.said.clone()
+                range.state.clone()
             })
             .collect();
         if covered < end - start {
-            said.push(Said::default());
+            state.push(RangeState::default());
         }
-        said
+        state
     }
 }
 
-fn changed(said: &Said, change: impl Fn(&mut Said)) -> Said {
-    let mut said = said.clone();
-    change(&mut said);
-    said
+fn changed(state: &RangeState, change: impl Fn(&mut RangeState)) -> RangeState {
+    let mut state = state.clone();
+    change(&mut state);
+    state
 }
 
 /// The managed allocation that holds all of a range.
@@ -131,7 +131,7 @@ fn place(device: c_int) -> Result {
     Ok(())
 }
 
-fn change(allocation: &Allocation, ptr: *const c_void, bytes: usize, change: impl Fn(&mut Said)) {
+fn change(allocation: &Allocation, ptr: *const c_void, bytes: usize, change: impl Fn(&mut RangeState)) {
     if let Some(ranges) = allocation.kept::<Ranges>() {
         let start = ptr as usize - allocation.base;
         ranges.change(start, start + bytes, change);
@@ -160,27 +160,27 @@ pub(crate) unsafe extern "C" fn mem_advise(
         match advice {
             Advice::hipMemAdviseSetReadMostly | Advice::hipMemAdviseUnsetReadMostly => {
                 let set = advice == Advice::hipMemAdviseSetReadMostly;
-                change(&allocation, ptr, bytes, |said| said.read_mostly = set);
+                change(&allocation, ptr, bytes, |state| state.read_mostly = set);
             }
             Advice::hipMemAdviseSetPreferredLocation => {
-                change(&allocation, ptr, bytes, |said| said.preferred = device);
+                change(&allocation, ptr, bytes, |state| state.preferred = device);
             }
             Advice::hipMemAdviseUnsetPreferredLocation => {
-                change(&allocation, ptr, bytes, |said| {
-                    said.preferred = hipInvalidDeviceId;
+                change(&allocation, ptr, bytes, |state| {
+                    state.preferred = hipInvalidDeviceId;
                 });
             }
-            Advice::hipMemAdviseSetAccessedBy => change(&allocation, ptr, bytes, |said| {
-                if let Err(at) = said.accessed_by.binary_search(&device) {
-                    said.accessed_by.insert(at, device);
+            Advice::hipMemAdviseSetAccessedBy => change(&allocation, ptr, bytes, |state| {
+                if let Err(at) = state.accessed_by.binary_search(&device) {
+                    state.accessed_by.insert(at, device);
                 }
             }),
-            Advice::hipMemAdviseUnsetAccessedBy => change(&allocation, ptr, bytes, |said| {
-                said.accessed_by.retain(|&other| other != device);
+            Advice::hipMemAdviseUnsetAccessedBy => change(&allocation, ptr, bytes, |state| {
+                state.accessed_by.retain(|&other| other != device);
             }),
             Advice::hipMemAdviseSetCoarseGrain | Advice::hipMemAdviseUnsetCoarseGrain => {
                 let set = advice == Advice::hipMemAdviseSetCoarseGrain;
-                change(&allocation, ptr, bytes, |said| said.coarse = set);
+                change(&allocation, ptr, bytes, |state| state.coarse = set);
             }
             _ => return Err(hipError_t::hipErrorInvalidValue),
         }
@@ -204,9 +204,9 @@ pub(crate) unsafe extern "C" fn mem_prefetch_async(
         let allocation = find(CALL, ptr, bytes)?;
         let start = ptr as usize;
         let work = Box::new(move || {
-            change(&allocation, start as *const c_void, bytes, |said| {
+            change(&allocation, start as *const c_void, bytes, |state| {
                 // The host is told as no place at all (`hipMemRangeGetAttribute` after a prefetch to it).
-                said.prefetched = if device == hipCpuDeviceId {
+                state.prefetched = if device == hipCpuDeviceId {
                     hipInvalidDeviceId
                 } else {
                     device
@@ -222,24 +222,24 @@ pub(crate) unsafe extern "C" fn mem_prefetch_async(
 ///
 /// # Safety
 /// `out` has room for `bytes` bytes.
-unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, said: &[Said]) -> Result {
-    let same = |pick: fn(&Said) -> c_int| {
-        let first = said.first().map_or(hipInvalidDeviceId, pick);
-        if said.iter().all(|said| pick(said) == first) {
+unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, state: &[RangeState]) -> Result {
+    let same = |pick: fn(&RangeState) -> c_int| {
+        let first = state.first().map_or(hipInvalidDeviceId, pick);
+        if state.iter().all(|state| pick(state) == first) {
             first
         } else {
             hipInvalidDeviceId
         }
     };
     let number = match attribute {
-        Attribute::hipMemRangeAttributeReadMostly => c_int::from(said.iter().all(|said| said.read_mostly)),
-        Attribute::hipMemRangeAttributePreferredLocation => same(|said| said.preferred),
-        Attribute::hipMemRangeAttributeLastPrefetchLocation => same(|said| said.prefetched),
+        Attribute::hipMemRangeAttributeReadMostly => c_int::from(state.iter().all(|state| state.read_mostly)),
+        Attribute::hipMemRangeAttributePreferredLocation => same(|state| state.preferred),
+        Attribute::hipMemRangeAttributeLastPrefetchLocation => same(|state| state.prefetched),
         Attribute::hipMemRangeAttributeCoherencyMode => {
-            let coarse = said.iter().filter(|said| said.coarse).count();
+            let coarse = state.iter().filter(|state| state.coarse).count();
             let mode = if coarse == 0 {
                 hipMemRangeCoherencyMode::hipMemRangeCoherencyModeFineGrain
-            } else if coarse == said.len() {
+            } else if coarse == state.len() {
                 hipMemRangeCoherencyMode::hipMemRangeCoherencyModeCoarseGrain
             } else {
                 hipMemRangeCoherencyMode::hipMemRangeCoherencyModeIndeterminate
@@ -252,8 +252,12 @@ unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, said: &[S
             if bytes == 0 || !bytes.is_multiple_of(size) {
                 return Err(hipError_t::hipErrorInvalidValue);
             }
-            let everywhere = |device: &&c_int| said.iter().all(|said| said.accessed_by.binary_search(device).is_ok());
-            let first = said.first().map(|said| said.accessed_by.as_slice());
+            let everywhere = |device: &&c_int| {
+                state
+                    .iter()
+                    .all(|state| state.accessed_by.binary_search(device).is_ok())
+            };
+            let first = state.first().map(|state| state.accessed_by.as_slice());
             let devices = first.unwrap_or_default().iter().filter(everywhere).copied();
             let list = devices.chain(std::iter::repeat(hipInvalidDeviceId));
             for (index, device) in list.take(bytes / size).enumerate() {
@@ -271,13 +275,13 @@ unsafe fn answer(out: *mut c_void, bytes: usize, attribute: Attribute, said: &[S
     unsafe { store(out.cast(), number) }
 }
 
-fn said_of(call: &str, ptr: *const c_void, bytes: usize) -> Result<Vec<Said>> {
+fn said_of(call: &str, ptr: *const c_void, bytes: usize) -> Result<Vec<RangeState>> {
     let allocation = find(call, ptr, bytes)?;
     let start = ptr as usize - allocation.base;
-    let said = allocation
+    let state = allocation
         .kept::<Ranges>()
         .map(|ranges| ranges.of(start, start + bytes));
-    Ok(said.unwrap_or_default())
+    Ok(state.unwrap_or_default())
 }
 
 pub(crate) unsafe extern "C" fn mem_range_get_attribute(
@@ -292,9 +296,9 @@ pub(crate) unsafe extern "C" fn mem_range_get_attribute(
         if out.is_null() || out_bytes == 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let said = said_of(CALL, ptr, bytes)?;
+        let state = said_of(CALL, ptr, bytes)?;
         // SAFETY: not null; the C caller promises that many bytes.
-        unsafe { answer(out, out_bytes, attribute, &said) }
+        unsafe { answer(out, out_bytes, attribute, &state) }
     })
 }
 
@@ -311,7 +315,7 @@ pub(crate) unsafe extern "C" fn mem_range_get_attributes(
         if outs.is_null() || out_bytes.is_null() || attributes.is_null() || count == 0 {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        let said = said_of(CALL, ptr, bytes)?;
+        let state = said_of(CALL, ptr, bytes)?;
         for index in 0..count {
             // SAFETY: none of the lists is null; the C caller promises `count` entries in each, and the bytes they say.
             unsafe {
@@ -320,7 +324,7 @@ pub(crate) unsafe extern "C" fn mem_range_get_attributes(
                     return Err(hipError_t::hipErrorInvalidValue);
                 }
                 let room = out_bytes.add(index).read_unaligned();
-                answer(out, room, attributes.add(index).read_unaligned(), &said)?;
+                answer(out, room, attributes.add(index).read_unaligned(), &state)?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Address ranges of our own, fenced by guard pages.
 //!
-//! Freed ranges are kept without access for a while, so that a pointer used after its release faults, or is recognised,
+//! Freed ranges are kept without access for a while, so a pointer used after its release faults, or is recognised,
 //! rather than meeting another allocation.
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ const HUGE_PAGE: usize = 2 << 20;
 const ALIGNMENT: usize = 256;
 /// Freed ranges kept out of use.
 const QUARANTINE: usize = 256;
-/// What fresh memory holds, up to this size: bytes that are no plausible data, so that reads of unwritten memory show.
+/// What fresh memory holds, up to this size: bytes that are not plausible data, so reads of unwritten memory show.
 const POISON: u8 = 0xa5;
 const POISONED_BYTES: usize = 64 << 10;
 

@@ -87,7 +87,7 @@ fn allocate_on(
         if on_device {
             device.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
-        log::refused(call, format_args!("the system gave no {bytes} bytes"));
+        log::refused(call, format_args!("the system could not provide {bytes} bytes"));
         return Err(hipError_t::hipErrorOutOfMemory);
     };
     let base = mapping.base();
@@ -128,14 +128,17 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
         Kind::ForeignVram | Kind::ForeignHost => {
             log::refused(
                 call,
-                format_args!("{ptr:p} belongs to OpenCL: reported as success, nothing freed, as ROCm does"),
+                format_args!("{ptr:p} belongs to OpenCL: returns success and frees nothing, as ROCm does"),
             );
             Ok(())
         }
         kind if !(freeable.contains(&kind) || can_free_any(kind)) || !allocation.is_owned() => {
             // ROCm looks only at the address; by HIP's documentation each kind has its own call, and a module's
             // variables have none.
-            log::refused(call, format_args!("{ptr:p} was not allocated for this call to free"));
+            log::refused(
+                call,
+                format_args!("{ptr:p} was not allocated by a call that this one frees"),
+            );
             Err(hipError_t::hipErrorInvalidValue)
         }
         _ if graph::is_of_graph(ptr as usize) => {
@@ -143,7 +146,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
             graph::free_for_program(ptr as usize)
         }
         _ => {
-            // An address inside an allocation is not one that was handed out; ROCm frees it all the same.
+            // An address inside an allocation is not one that was handed out; ROCm frees it anyway.
             if allocation.base != ptr as usize && !strict::is_off() {
                 log::refused(
                     call,
@@ -151,7 +154,7 @@ fn free(call: &'static str, ptr: *mut c_void, freeable: &[Kind]) -> Result {
                 );
                 return Err(hipError_t::hipErrorInvalidValue);
             }
-            // Taken out first, so that of two threads freeing the same pointer one is told.
+            // Taken out first, so of two threads freeing the same pointer one is told.
             if !registry::remove(allocation.base) {
                 return Err(hipError_t::hipErrorInvalidValue);
             }

@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// A living range of memory. Commands hold it, so that none ever runs on freed memory.
+/// A living range of memory. Commands hold it, so none ever runs on freed memory.
 pub(crate) struct Allocation {
     pub(crate) base: usize,
     pub(crate) bytes: usize,
@@ -160,7 +160,7 @@ impl Allocation {
         }
     }
 
-    /// Fills small memory of ours with bytes that are no plausible data, as when it was fresh.
+    /// Fills small memory of ours with bytes that are not plausible data, as when it was fresh.
     pub(crate) fn poison(&self) {
         if let Some(mapping) = &self.mapping {
             mapping.poison(self.bytes);

@@ -106,7 +106,7 @@ impl Filling {
             log::refused(
                 call,
                 format_args!(
-                    "{bytes} bytes at {:#x} are not device memory, or out of bounds, or freed",
+                    "{bytes} bytes at {:#x} are not device memory, out of bounds or freed",
                     filling.to
                 ),
             );
@@ -116,10 +116,7 @@ impl Filling {
             // A CPU loop through the PCI window on ROCm, or a crash (rocclr/device/rocm/rocblit.cpp, `fillBuffer`).
             log::refused(
                 call,
-                format_args!(
-                    "{:#x} belongs to OpenCL's device memory; fill it with a kernel",
-                    filling.to
-                ),
+                format_args!("{:#x} is OpenCL device memory; fill it with a kernel", filling.to),
             );
             return Err(invalid);
         }

@@ -6,8 +6,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, read};
 
 /// What a message says of it.
-pub(super) const REFUSED: &str = "error: code would run when the module is loaded, for a variable's initial value, a \
-                                  constructor or an ifunc; give variables constant values, as for a GPU\n";
+pub(super) const REFUSED: &str = "error: code would run when the module is loaded (a variable's initial value, a constructor or an ifunc); initialise variables with constants, as for a GPU\n";
 
 /// Entries of the dynamic section with functions that the loader calls.
 const CALLED: [i64; 5] = [
@@ -18,7 +17,7 @@ const CALLED: [i64; 5] = [
     elf::DT_PREINIT_ARRAY,
 ];
 
-/// Whether loading this library runs code of it; also `true` for what is no library.
+/// Whether loading this library runs code of it; also `true` for what is not a library.
 pub(super) fn runs(library: &[u8]) -> bool {
     examine(library).unwrap_or(true)
 }

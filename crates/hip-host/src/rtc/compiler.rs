@@ -32,11 +32,11 @@ pub(crate) enum CompileError {
     Rejected(String),
     #[error("{0}")]
     NoCompiler(&'static str),
-    #[error("`{command}` could not be run: {reason}")]
+    #[error("cannot run `{command}`: {reason}")]
     NotRun { command: String, reason: String },
     #[error("{0}")]
     Sanitizer(String),
-    #[error("the folder for temporary files cannot be used: {0}")]
+    #[error("cannot use the folder for temporary files: {0}")]
     Temporary(#[from] std::io::Error),
 }
 
@@ -70,7 +70,7 @@ fn search() -> Result<Compiler, String> {
     for variable in ["HIPCL_CXX", "CXX"] {
         if let Some(chosen) = std::env::var(variable).ok().filter(|text| !text.trim().is_empty()) {
             return answers(words(&chosen)).map_err(|reason| {
-                format!("hip-host: {variable}=`{chosen}` cannot be used as a C++ compiler ({reason}): correct it, or unset it to have one found")
+                format!("hip-host: {variable}=`{chosen}` does not work as a C++ compiler ({reason}): correct it, or unset it to search for one")
             });
         }
     }
@@ -82,8 +82,7 @@ fn search() -> Result<Compiler, String> {
         }
     }
     Err(format!(
-        "hip-host: no C++ compiler was found, and the host platform compiles kernels with the machine's own ({}): install g++ or clang++ \
-         (Debian and Ubuntu: `apt install g++`), or name one in HIPCL_CXX",
+        "hip-host: no C++ compiler found ({}), and the host platform compiles kernels with one: install g++ or clang++ (Debian and Ubuntu: `apt install g++`), or set HIPCL_CXX to one",
         tried.join("; ")
     ))
 }

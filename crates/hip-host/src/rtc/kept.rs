@@ -27,7 +27,7 @@ pub(super) fn reads_no_file(
             let is_ours = BUILT_IN.contains(&name.as_str()) || HALF_HEADERS.contains(&name.as_str());
             if !is_given && !is_ours {
                 return Err(NotUnderstood::new(format!(
-                    "the include `{name}` is not among the program's headers"
+                    "the program has no header `{name}`, which it includes"
                 )));
             }
         }

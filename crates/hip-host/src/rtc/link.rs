@@ -38,7 +38,10 @@ fn no_bitcode(call: &'static str, program: hiprtcProgram, has_room: bool) -> hip
             return Err(INVALID);
         }
         find(program)?;
-        log::refused(call, format_args!("the host platform makes no bitcode; take the code"));
+        log::refused(
+            call,
+            format_args!("the host platform generates no bitcode; use the code"),
+        );
         Err(hiprtcResult::HIPRTC_ERROR_INVALID_PROGRAM)
     })
 }
@@ -81,7 +84,10 @@ fn add(call: &'static str, link: &Link, kind: Input, code: &[u8]) -> Result {
         return Err(INVALID);
     }
     if container::unwrap(code).is_err() {
-        log::refused(call, format_args!("the input is no code object that HIPRTC made here"));
+        log::refused(
+            call,
+            format_args!("the input is not a code object that HIPRTC of the host platform made"),
+        );
         return Err(INVALID);
     }
     link.inputs.lock().push(code.to_vec());
@@ -146,7 +152,7 @@ pub(super) unsafe extern "C" fn link_complete(
         let [code] = inputs.as_slice() else {
             log::refused(
                 "hiprtcLinkComplete",
-                format_args!("{} inputs: the host platform links one", inputs.len()),
+                format_args!("{} inputs: the host platform links only one", inputs.len()),
             );
             return Err(hiprtcResult::HIPRTC_ERROR_LINKING);
         };

@@ -28,7 +28,7 @@ const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
 
 const HALF: &str = include_str!("../../kernels/half.hpp");
 
-/// Headers with half precision, which not every compiler has, so that only sources that ask for it need one that does.
+/// Headers with half precision, which not every compiler has, so only sources that ask for it need one that does.
 const HALF_HEADERS: &[&str] = &["hip/hip_fp16.h", "hip/amd_detail/amd_hip_fp16.h"];
 
 /// Headers a HIPRTC source may include although their content is built in.

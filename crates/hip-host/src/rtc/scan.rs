@@ -29,19 +29,19 @@ pub(crate) struct Scan {
     pub(crate) text: String,
     /// Kernels that can be named without template arguments.
     pub(crate) kernels: Vec<Kernel>,
-    waiting: Waiting,
+    waiting: BarrierNames,
     /// By the name of the function that computes a global index.
     indices: HashMap<String, IndexTypes>,
 }
 
 /// Names whose call may end at a barrier.
-struct Waiting {
+struct BarrierNames {
     everything: bool,
     known: HashSet<String>,
     names: HashSet<String>,
 }
 
-impl Waiting {
+impl BarrierNames {
     fn may_wait(&self, name: &str) -> bool {
         self.everything || self.names.contains(name) || !self.known.contains(name)
     }
@@ -352,7 +352,7 @@ fn kernel(header: &[Token<'_>], scopes: &[Scope]) -> Option<String> {
 }
 
 /// Follows who calls whom, by name. Overloads count as one function.
-fn waiting(uses: &HashMap<&str, HashSet<&str>>) -> Waiting {
+fn waiting(uses: &HashMap<&str, HashSet<&str>>) -> BarrierNames {
     let mut names: HashSet<String> = HashSet::from([ROOT.to_owned()]);
     loop {
         let more: Vec<String> = uses
@@ -368,7 +368,7 @@ fn waiting(uses: &HashMap<&str, HashSet<&str>>) -> Waiting {
     }
     // A body without a name to call it by (an operator, a lambda, what the scan did not understand): anyone might.
     let everything = names.contains("") || names.contains("operator");
-    Waiting {
+    BarrierNames {
         everything,
         known: uses.keys().map(|name| (*name).to_owned()).collect(),
         names,

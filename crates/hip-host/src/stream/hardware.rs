@@ -39,7 +39,7 @@ fn limit() -> Option<usize> {
             Ok(limit @ 1..) => Some(limit),
             _ => {
                 log::warn(&format!(
-                    "GPU_MAX_HW_QUEUES=`{text}` is no count: each stream has a queue"
+                    "GPU_MAX_HW_QUEUES=`{text}` is not a count: each stream gets a queue of its own"
                 ));
                 None
             }

@@ -100,7 +100,7 @@ struct Command {
     /// stream of the program would have it.
     implicit: Vec<Mark>,
     work: Work,
-    /// Whether the work may wait for something outside of the stream: then no call may wait for it to end.
+    /// Whether the work may wait for something outside the stream: then no call may wait for it to end.
     waits: bool,
 }
 
@@ -347,7 +347,7 @@ impl Command {
             match reason.downcast_ref::<String>() {
                 Some(reason) => log::refused(call, format_args!("in the stream: {reason}")),
                 None => log::warn(&format!(
-                    "{call}: failed in the stream, which answers hipErrorLaunchFailure from now on"
+                    "{call}: failed in the stream, which returns hipErrorLaunchFailure from now on"
                 )),
             }
             Err(hipError_t::hipErrorLaunchFailure)

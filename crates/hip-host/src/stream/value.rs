@@ -41,7 +41,7 @@ impl Word {
         let (Some(memory), true) = (memory, address.is_multiple_of(bytes)) else {
             log::refused(
                 call,
-                format_args!("{ptr:p} is no aligned word of memory that the device reaches"),
+                format_args!("{ptr:p} is not an aligned word of memory that the device can access"),
             );
             return Err(hipError_t::hipErrorInvalidValue);
         };

@@ -11,11 +11,11 @@ use crate::slice::{Origin, kind, same_len};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
 
 impl Device {
-    /// Whether kernels of this device could reach the memory of `other`. A device is no peer of itself.
+    /// Whether kernels of this device could reach the memory of `other`. A device is not a peer of itself.
     ///
     /// # Errors
     ///
-    /// The devices belong to different runtimes, or HIP cannot tell.
+    /// The devices belong to different runtimes, or HIP cannot report it.
     #[doc(alias = "hipDeviceCanAccessPeer")]
     pub fn can_access(&self, other: &Device) -> Result<bool> {
         if !self.runtime().same(other.runtime()) {
@@ -40,7 +40,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The devices are no peers.
+    /// The devices are not peers.
     #[doc(alias = "hipDeviceEnablePeerAccess")]
     pub fn enable_access(&self, other: &Device) -> Result<()> {
         if !self.runtime().same(other.runtime()) {
@@ -68,7 +68,7 @@ impl Device {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
-    /// Copies all of `source`, which lies on another device, in order of `stream`, which is of this buffer's device and
+    /// Copies all of `source`, which is on another device, in order of `stream`, which is of this buffer's device and
     /// waits for the last write. The host does not wait. The devices need not be peers.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<T: Pod> DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceSliceMut<'_, T> {
-    /// Copies all of `source`, which lies on another device, in order of this slice's stream alone. The host does not
+    /// Copies all of `source`, which is on another device, in order of this slice's stream alone. The host does not
     /// wait. The devices need not be peers.
     ///
     /// # Safety
@@ -199,7 +199,7 @@ impl<T> DeviceBuffer<T> {
         if !matches!(self.backing(), Backing::Device) {
             return Err(Error::NotSupported {
                 what: "a peer's access to this buffer",
-                reason: "enabling access covers memory of `Device::alloc` only; copy with `copy_from_peer`",
+                reason: "peer access covers only memory of `Device::alloc`; copy with `copy_from_peer`",
             });
         }
         if stream.device() == self.device() {

@@ -177,7 +177,7 @@ impl MemPool {
     ///
     /// # Errors
     ///
-    /// HIP cannot tell.
+    /// HIP cannot report it.
     #[doc(alias = "hipMemPoolGetAttribute")]
     pub fn usage(&self) -> Result<PoolUsage> {
         Ok(PoolUsage {

@@ -91,7 +91,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias = "hipDeviceGetName")]
     pub fn name(&self) -> Result<String> {
         let mut text = [0_u8; 256];
@@ -114,7 +114,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias = "hipGetDeviceProperties")]
     pub fn arch(&self) -> Result<String> {
         /// Calls the function and reads the name out of the structure it fills.
@@ -179,7 +179,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias = "hipMemGetInfo")]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.make_current()?;
@@ -201,7 +201,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias = "hipDeviceAttributeMultiprocessorCount")]
     pub fn compute_units(&self) -> Result<u32> {
         let units = self.attribute(hipDeviceAttribute_t::hipDeviceAttributeMultiprocessorCount)?;

@@ -36,7 +36,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// The library cannot tell.
+    /// The library cannot report it.
     #[doc(alias = "hipDeviceGetUuid")]
     pub fn uuid(&self) -> Result<Uuid> {
         let mut uuid = hipUUID::default();

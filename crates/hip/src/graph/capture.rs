@@ -64,7 +64,7 @@ impl Stream {
         self.not_capturing("a capture inside another capture of the same stream")?;
         let recorder = Recorder::create(self.device())?;
         tell(recorder.raw)?;
-        let told = Told {
+        let redirected = Redirected {
             tell: &tell,
             raw: self.raw(),
         };
@@ -73,9 +73,9 @@ impl Stream {
         let running = Running { recorder: &recorder };
         let outcome = recording.during(|| work(self));
         let graph = running.end();
-        let back = told.back();
+        let restored = redirected.restore();
         outcome.and(graph.map_err(E::from)).and_then(|graph| {
-            back?;
+            restored?;
             Ok(graph.keeping(recording.take_used()))
         })
     }
@@ -181,21 +181,21 @@ impl Drop for Running<'_> {
     }
 }
 
-/// A library that works on the recording stream, and gets its own stream back on drop.
-struct Told<'a, E, F: Fn(hipStream_t) -> Result<(), E>> {
+/// A library that works on the recording stream; drop restores its own stream.
+struct Redirected<'a, E, F: Fn(hipStream_t) -> Result<(), E>> {
     tell: &'a F,
     raw: hipStream_t,
 }
 
-impl<E, F: Fn(hipStream_t) -> Result<(), E>> Told<'_, E, F> {
-    fn back(self) -> Result<(), E> {
-        let told = (self.tell)(self.raw);
+impl<E, F: Fn(hipStream_t) -> Result<(), E>> Redirected<'_, E, F> {
+    fn restore(self) -> Result<(), E> {
+        let result = (self.tell)(self.raw);
         std::mem::forget(self);
-        told
+        result
     }
 }
 
-impl<E, F: Fn(hipStream_t) -> Result<(), E>> Drop for Told<'_, E, F> {
+impl<E, F: Fn(hipStream_t) -> Result<(), E>> Drop for Redirected<'_, E, F> {
     fn drop(&mut self) {
         // Reaching this point means an error or a panic.
         let _ = (self.tell)(self.raw);

@@ -72,7 +72,7 @@ impl Graph {
         }
     }
 
-    /// The same graph, which keeps what it uses.
+    /// The same graph, which keeps everything that it uses alive.
     pub(crate) fn keeping(mut self, used: Vec<Used>) -> Self {
         self.used = used;
         self
@@ -82,7 +82,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// HIP cannot tell.
+    /// HIP cannot report it.
     #[doc(alias = "hipGraphGetNodes")]
     pub fn node_count(&self) -> Result<usize> {
         let mut count = 0;

@@ -10,7 +10,7 @@ use crate::call::call;
 use crate::layout::{aligned, byte_size, not_null};
 use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 
-/// Memory with one address for host and device, whose pages move to the side that touches them where the device can
+/// Memory with one address for host and device, whose pages migrate to the side that accesses them where the device can
 /// fault (XNACK), and stay in host memory otherwise.
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
@@ -67,7 +67,7 @@ pub enum Advice<'a> {
     Preferred(Location<'a>),
     /// Revokes [`Advice::Preferred`].
     NoPreference,
-    /// Stays mapped there, so that reading does not fault.
+    /// Stays mapped there, so reading does not fault.
     AccessedBy(Location<'a>),
     /// Revokes [`Advice::AccessedBy`].
     NotAccessedBy(Location<'a>),

@@ -15,7 +15,7 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 /// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut), as with a
 /// [`DeviceBuffer`](crate::DeviceBuffer).
 ///
-/// The host cannot look while it lets the device write:
+/// The host cannot read while the device may write:
 ///
 /// ```compile_fail,E0502
 /// fn race(memory: &mut hip::PinnedBuffer<f32>, stream: &hip::Stream) -> hip::Result<f32> {

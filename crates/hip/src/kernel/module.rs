@@ -263,8 +263,8 @@ impl Function {
 impl Code {
     /// From now on the module is not unloaded before the stream is idle.
     fn note(&self, stream: &Stream) {
-        // The address is that of a listed stream: it is taken back before the stream leaves the list, so that a new
-        // stream at the same address cannot be taken for it. A thread that sees the new stream sees that, too.
+        // The address is that of a listed stream: it is taken back before the stream leaves the list, so a new stream
+        // at the same address cannot be taken for it. A thread that sees the new stream sees that, too.
         if self.latest.load(Ordering::Relaxed) == stream.address() {
             return;
         }

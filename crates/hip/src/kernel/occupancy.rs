@@ -21,7 +21,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// HIP cannot tell.
+    /// HIP cannot report it.
     #[doc(alias = "hipFuncGetAttribute")]
     pub fn max_threads_per_block(&self) -> Result<u32> {
         self.module().device().make_current()?;
@@ -44,7 +44,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// A block that no multiprocessor can run, or HIP cannot tell.
+    /// A block that no multiprocessor can run, or HIP cannot report it.
     #[doc(alias = "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor")]
     pub fn active_blocks(&self, block: u32, shared_bytes: usize) -> Result<u32> {
         self.module().device().make_current()?;
@@ -66,7 +66,7 @@ impl Function {
     ///
     /// # Errors
     ///
-    /// HIP cannot tell.
+    /// HIP cannot report it.
     #[doc(alias = "hipModuleOccupancyMaxPotentialBlockSize")]
     pub fn suggested_block(&self, shared_bytes: usize, most: u32) -> Result<BlockSuggestion> {
         self.module().device().make_current()?;

@@ -53,7 +53,7 @@ use crate::{DeviceSlice, DeviceSliceMut, LaunchConfig, Result, Stream};
 /// }
 /// ```
 ///
-/// Read-only memory is no argument for a parameter that the kernel writes:
+/// Read-only memory is not an argument for a parameter that the kernel writes:
 ///
 /// ```compile_fail,E0308
 /// use hip::param::InOut;
@@ -67,7 +67,7 @@ pub struct Kernel<P> {
     params: PhantomData<fn(P)>,
 }
 
-/// The types that stand for a kernel's parameters in the type of a [`Kernel`].
+/// The types that represent a kernel's parameters in the type of a [`Kernel`].
 pub mod param {
     use std::marker::PhantomData;
 

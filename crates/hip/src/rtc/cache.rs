@@ -109,7 +109,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// As [`Program::compile`]. Trouble with the disk is no error, see [`stats`](Self::stats).
+    /// As [`Program::compile`]. Trouble with the disk is not an error, see [`stats`](Self::stats).
     pub fn compile(&self, program: &Program, device: &Device) -> Result<Module> {
         let target = program.target(device)?;
         let Some(store) = &self.store else {
@@ -202,7 +202,7 @@ fn reads_no_file(program: &Program) -> std::result::Result<(), NotUnderstood> {
         for name in scan.text(text)? {
             if !BUILT_IN.contains(&name.as_str()) && !is_given(program, &name) {
                 return Err(NotUnderstood::new(format!(
-                    "the include `{name}` is not among the program's headers"
+                    "the program has no header `{name}`, which it includes"
                 )));
             }
         }

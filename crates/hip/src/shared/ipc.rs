@@ -47,7 +47,7 @@ impl<T: Pod> DeviceBuffer<T> {
         if !matches!(self.backing(), Backing::Device) || self.len() * size_of::<T>() == 0 {
             return Err(Error::NotSupported {
                 what: "sharing this buffer",
-                reason: "HIP shares whole allocations of `Device::alloc` only; use `Device::virtual_memory` for others",
+                reason: "HIP shares only whole allocations of `Device::alloc`; use `Device::virtual_memory` for others",
             });
         }
         // SAFETY: the memory is alive, and the caller is told how long it has to be.

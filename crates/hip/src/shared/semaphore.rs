@@ -13,7 +13,7 @@ use crate::{Device, Error, Result, Stream};
 
 const NONE: Error = Error::NotSupported {
     what: "an external semaphore",
-    reason: "ROCm has none on Linux; order the work with events, flags or host functions",
+    reason: "ROCm does not support them on Linux; order the work with events, flags or host functions",
 };
 
 /// A semaphore of another API, imported by a file descriptor.

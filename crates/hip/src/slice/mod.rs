@@ -75,7 +75,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         Self::with_origin(pointer, len, stream, Origin::Foreign)
     }
 
-    /// A slice of memory that HIP allocated, registered or imported itself, so that HIP may copy it.
+    /// A slice of memory that HIP allocated, registered or imported itself, so HIP may copy it.
     ///
     /// # Safety
     ///
@@ -89,7 +89,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.origin
     }
 
-    /// Where the pointer itself lies, for a kernel's parameter list.
+    /// The address of the pointer itself, for a kernel's parameter list.
     pub(crate) fn pointer_address(&self) -> *mut c_void {
         (&raw const self.pointer).cast_mut().cast()
     }
@@ -122,7 +122,7 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.len == 0
     }
 
-    /// Whether another runtime owns the memory, so that HIP must not copy it: see [`DeviceSlice::from_raw_parts`].
+    /// Whether another runtime owns the memory, so HIP must not copy it: see [`DeviceSlice::from_raw_parts`].
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.origin == Origin::Foreign
@@ -186,7 +186,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         Self::with_origin(pointer, len, stream, Origin::Foreign)
     }
 
-    /// A slice of memory that HIP allocated, registered or imported itself, so that HIP may copy it.
+    /// A slice of memory that HIP allocated, registered or imported itself, so HIP may copy it.
     ///
     /// # Safety
     ///
@@ -200,7 +200,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.origin
     }
 
-    /// Where the pointer itself lies, for a kernel's parameter list.
+    /// The address of the pointer itself, for a kernel's parameter list.
     pub(crate) fn pointer_address(&self) -> *mut c_void {
         (&raw const self.pointer).cast_mut().cast()
     }

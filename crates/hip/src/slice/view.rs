@@ -28,7 +28,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cast`]: the bytes are no whole number of elements, or do not begin where one may.
+    /// [`Error::Cast`]: the bytes are not a whole number of elements, or do not begin where one may.
     pub fn cast<U: Pod>(self) -> Result<DeviceSlice<'a, U>> {
         let len = recount::<T, U>("DeviceSlice::cast", self.as_ptr().addr(), self.len())?;
         let (pointer, origin) = (self.as_ptr().cast(), self.origin());
@@ -42,7 +42,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cast`]: the bytes are no whole number of elements, or do not begin where one may.
+    /// [`Error::Cast`]: the bytes are not a whole number of elements, or do not begin where one may.
     pub fn cast<U: Pod>(mut self) -> Result<DeviceSliceMut<'a, U>> {
         let pointer = self.as_mut_ptr();
         let len = recount::<T, U>("DeviceSliceMut::cast", pointer.addr(), self.len())?;

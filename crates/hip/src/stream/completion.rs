@@ -11,7 +11,7 @@ use crate::{Event, Result};
 
 /// An event that can be awaited: ready when the work queued before it is done. Any executor will do.
 ///
-/// Dropping it, or leaking it, changes nothing: it borrows no memory, and what is queued stays queued.
+/// Dropping or leaking it has no effect: it borrows no memory, and the queued work stays queued.
 ///
 /// The waker is called from a HIP thread that must not use HIP. Wakers of executors only queue their task, which is
 /// fine. If the device is lost, HIP may never call, and the future stays pending; [`Event::synchronize`] of
@@ -81,7 +81,7 @@ struct Notice {
 impl Stream {
     /// A future of the work queued so far.
     ///
-    /// This call asks HIP, not the first poll of the future, so that work queued in between does not delay it.
+    /// This call asks HIP, not the first poll of the future, so work queued in between does not delay it.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ use self::kept::Kept;
 use crate::call::{call, code};
 use crate::{Device, Error, Event, Result, report};
 
-/// A queue of work that the device runs in order. Cloning is cheap and gives the same stream.
+/// A queue of work that the device runs in order. Clones are cheap and refer to the same stream.
 ///
 /// Memory keeps the streams it was used on alive until that work is waited for. The last owner waits for the stream's
 /// work and destroys it, unless it is someone else's ([`Stream::from_raw`]).
@@ -212,7 +212,7 @@ impl Stream {
         self.core.raw
     }
 
-    /// Whether it is someone else's stream ([`Stream::from_raw`]), which other values may stand for, too.
+    /// Whether it is a stream of other code ([`Stream::from_raw`]), which other values may also refer to.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         !self.core.owned
@@ -247,7 +247,7 @@ impl Stream {
     /// work is queued must not treat its resources as unused. They are kept even on an error, because HIP may have
     /// queued part of the work.
     ///
-    /// A stream that is never waited for is asked now and then whether it is idle, so that what it keeps does not grow.
+    /// A stream that is never waited for is queried now and then, so the list of what it keeps does not grow.
     pub(crate) fn queue_with<T: Any + Send + Sync>(
         &self,
         used: &Arc<T>,
@@ -270,8 +270,8 @@ impl Stream {
         queued
     }
 
-    /// Queues work by a call that this crate does not have. It is given the handle that takes this stream's work now:
-    /// inside [`capture`](Self::capture) that of the stream which records it.
+    /// Queues work with a call that this crate does not have. `queue` receives the handle that accepts this stream's
+    /// work: inside [`capture`](Self::capture) that of the stream which records it.
     ///
     /// # Errors
     ///

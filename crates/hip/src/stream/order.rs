@@ -77,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// Work queued here from now on starts after what is queued on `other` now. The host does not wait.
+    /// Work queued here from now on starts after the work that is queued on `other` now. The host does not wait.
     ///
     /// Inside [`capture`](Self::capture) this stream itself waits: ordering between streams is not recorded.
     ///

@@ -179,6 +179,6 @@ impl Stream {
 fn refusal(what: &'static str) -> Error {
     Error::NotSupported {
         what,
-        reason: "the stream is being captured, and a graph would repeat what can be done only once; do it outside `capture`",
+        reason: "the stream is being captured, and a graph would repeat an operation that is allowed only once; do it outside `capture`",
     }
 }

@@ -4,7 +4,7 @@ use rocblas::{Handle, Matrix, Op};
 
 use super::line::{Better, Line};
 use super::peer::{self, Product};
-use super::{Found, Setup, in_turns, per_second, same_result, shapes};
+use super::{Figures, Setup, in_turns, per_second, same_result, shapes};
 use crate::{C32, Result};
 
 /// Rows of the square matrices, and how many of them.
@@ -21,8 +21,8 @@ const ON_A_CARD: [(usize, usize); 8] = [
 ];
 const SAMPLES: usize = 15;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
-    let mut found = Found::default();
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
+    let mut found = Figures::default();
     let sizes: &[(usize, usize)] = match setup.bridge.report().platform.facts().is_model {
         true => &ON_HOST,
         false => &ON_A_CARD,
@@ -51,7 +51,7 @@ fn products(
     peers: &peer::Peers<Product>,
     size: usize,
     count: usize,
-    found: &mut Found,
+    found: &mut Figures,
 ) -> Result<()> {
     let bridge = &setup.bridge;
     let queue = bridge.queue()?;

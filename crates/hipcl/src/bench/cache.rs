@@ -5,14 +5,14 @@ use std::cell::Cell;
 use clmgr::{Program, ProgramCache};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::{Error, Result};
 
 const SOURCE: &str = include_str!("../../kernels/bench.cl");
 const COMPILED: usize = 5;
 const SAMPLES: usize = 50;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let context = setup.bridge.cl_context();
     let us = |times: &[f64]| -> Vec<f64> { times.iter().map(|time| time * 1e6).collect() };
     // another text each time, or the driver answers from a cache of its own
@@ -56,7 +56,7 @@ fn from_cache(context: &clmgr::Context, folder: &std::path::Path) -> Result<(Vec
     })?;
     if hits.get() < SAMPLES as u64 {
         return Err(Error::input(format!(
-            "the cache in `{}` does not keep programs; check that the folder for temporary files is writable",
+            "the cache in `{}` does not store programs; check that the folder for temporary files is writable",
             folder.display()
         )));
     }

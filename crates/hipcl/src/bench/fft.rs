@@ -5,7 +5,7 @@ use interop::Shared;
 
 use super::line::{Better, Line};
 use super::peer::{self, Transform};
-use super::{Found, Setup, in_turns, not_on_stream, per_second, same_result};
+use super::{Figures, Setup, in_turns, not_on_stream, per_second, same_result};
 use crate::{C32, Result};
 
 const SIZES: [(usize, usize); 6] = [
@@ -16,7 +16,7 @@ const SIZES: [(usize, usize); 6] = [
     (1 << 20, 4),
     (1 << 22, 1),
 ];
-/// Of 256 MiB each, so that a card's cache holds a small part.
+/// Of 256 MiB each, so a card's cache holds a small part.
 const ON_A_CARD: [(usize, usize); 5] = [
     (1 << 16, 512),
     (1 << 18, 128),
@@ -29,11 +29,11 @@ const SAMPLES: usize = 15;
 /// A transform from the first to the second, and the wait for it.
 type Way<'a> = dyn Fn(&Shared<C32>, &mut Shared<C32>) -> Result<()> + 'a;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let limit = interop::measure::bandwidth(bridge)?.limit_gb_s;
     let on_host = bridge.report().platform.facts().is_model;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let more = ON_A_CARD.into_iter().filter(|_| !on_host);
     for (len, batch) in SIZES.into_iter().chain(more) {
         transforms(setup, limit, len, batch, &mut found)?;
@@ -42,7 +42,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     Ok(found)
 }
 
-fn transforms(setup: &Setup, limit: f64, len: usize, batch: usize, found: &mut Found) -> Result<()> {
+fn transforms(setup: &Setup, limit: f64, len: usize, batch: usize, found: &mut Figures) -> Result<()> {
     let bridge = &setup.bridge;
     let (queue, stream) = (bridge.queue()?, bridge.stream()?);
     let plan = Plan::new(bridge.cl_context(), bridge.programs(), len, batch)?;

@@ -1,8 +1,8 @@
 //! `hipcl bench peers`: several GPUs at work on one stream of blocks, and copies between them.
 //!
 //! Each GPU has its own bridge, and takes the next block when it has room for one. First the blocks come from the host,
-//! so that the GPUs share the links to it; then they are on the devices already, so that only the drivers and the
-//! processors that feed them are shared.
+//! so that the GPUs share the links to it; then they are on the devices already, so only the drivers and the processors
+//! that feed them are shared.
 
 use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Source, Stages};
-use super::{Found, Setup, per_second, seconds};
+use super::{Figures, Setup, per_second, seconds};
 use crate::{Error, Result};
 
 const SLOTS: usize = 8;
@@ -38,21 +38,21 @@ struct Size {
     words: usize,
 }
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let route = setup.options.route;
     let options = Options {
         route,
         ..Options::default()
     };
     let Bridges { bridges, refused } = Bridge::open_all(&setup.selection, &options)?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for (ordinal, error) in &refused {
-        let note = format!("HIP device {ordinal} takes no part: {error}");
+        let note = format!("HIP device {ordinal} is not used: {error}");
         found.notes.push(note);
     }
     if bridges.len() < 2 {
         return Err(Error::input(format!(
-            "`bench peers` takes two GPUs, and a bridge opens to {} here{}; on the host platform HIP_HOST_DEVICES=2 gives two",
+            "`bench peers` needs two GPUs, but a bridge opens to {} here{}; on the host platform, set HIP_HOST_DEVICES=2",
             bridges.len(),
             found.notes.iter().map(|note| format!("; {note}")).collect::<String>()
         )));
@@ -75,10 +75,10 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
 }
 
 /// Each GPU alone and all of them together, in turns.
-fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Found) -> Result<()> {
+fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Figures) -> Result<()> {
     let (origin, limit_is) = match source {
         Source::Host => ("from the host", "upload from pinned memory alone"),
-        Source::Device => ("on the device", "its kernels alone, no change of side"),
+        Source::Device => ("on the device", "its kernels alone, no hand-off"),
     };
     let limits = stages.iter().map(|stages| match source {
         Source::Host => Ok(stages.upload_limit()? * 1e9 / BYTES as f64),
@@ -113,7 +113,7 @@ fn scaling(stages: &[Stages], source: Source, blocks: usize, found: &mut Found) 
     let count = stages.len();
     found
         .lines
-        .push(rates(format!("{origin}, {count} GPUs"), together).against(sum, "each alone, added up"));
+        .push(rates(format!("{origin}, {count} GPUs"), together).against(sum, "the sum of each alone"));
     found.lines.push(
         Line::of(
             format!("{origin}, {count} GPUs over one"),
@@ -157,7 +157,7 @@ fn rate(stages: &[Stages], source: Source, blocks: usize) -> Result<f64> {
     let right: u64 = runs.iter().map(|(_, run)| run.right).sum();
     if right != blocks as u64 {
         return Err(Error::input(format!(
-            "the measurement's own blocks: {right} of {blocks} came out; run `hipcl doctor`"
+            "only {right} of the {blocks} blocks of the measurement were correct; run `hipcl doctor`"
         )));
     }
     let begin = runs.iter().map(|(begin, _)| *begin).min();
@@ -167,7 +167,7 @@ fn rate(stages: &[Stages], source: Source, blocks: usize) -> Result<f64> {
 }
 
 /// From the first GPU to each of the others and back.
-fn copies(bridges: &[Bridge], words: usize, found: &mut Found) -> Result<()> {
+fn copies(bridges: &[Bridge], words: usize, found: &mut Figures) -> Result<()> {
     let [first, others @ ..] = bridges else {
         return Ok(());
     };
@@ -215,7 +215,7 @@ fn copy(peer: &Peer, route: Route, stream: &Stream, words: usize, seed: u32) -> 
     let name = format!("copy, GPU {} to {}, {route}", report.from, report.to);
     if wrong > 0 {
         return Err(Error::input(format!(
-            "{name}: {wrong} of {words} words came out wrong; run `hipcl doctor`"
+            "{name}: {wrong} of {words} words were wrong; run `hipcl doctor`"
         )));
     }
     let bytes = (words * size_of::<u32>()) as f64;

@@ -3,15 +3,15 @@
 use interop::measure;
 
 use super::line::{Better, Line};
-use super::{Found, Setup, not_on_stream};
+use super::{Figures, Setup, not_on_stream};
 use crate::Result;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let (opencl, hip) = measure::launch(bridge)?;
     let waited = f64::midpoint(opencl.waited_us, hip.waited_us);
     let queued = f64::midpoint(opencl.queued_us, hip.queued_us);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for report in bridge.grades() {
         let grade = report.grade;
         match &report.outcome {
@@ -36,14 +36,14 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             let wait = waited - queued;
             let change = (by_hand - wait).max(0.0);
             found.notes.push(format!(
-                "{grade}: by hand {by_hand:.1} us, of which waiting for a kernel is {wait:.1} us and the device's change of side {change:.1} us ({:.0} %)",
+                "{grade}: by hand {by_hand:.1} us, of which {wait:.1} us wait for a kernel and {change:.1} us are the device's switch between the APIs ({:.0} %)",
                 100.0 * change / by_hand.max(f64::MIN_POSITIVE)
             ));
         }
         match measure::handoff_busy(&bridge)? {
             Some(cost) => found.lines.push(
                 line(format!("{grade}, busy queues"), &cost)
-                    .against(queued, "an empty kernel queued among others, mean of both APIs"),
+                    .against(queued, "an empty kernel in a busy queue, mean of both APIs"),
             ),
             None => found
                 .notes
@@ -54,7 +54,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         Ok(cost) => found.lines.push(
             Line::known("one stream", "us", Better::Lower, cost.median_us)
                 .up_to(cost.p99_us)
-                .against(cost.kernel_us, "an empty kernel of the stream, mean of both APIs"),
+                .against(cost.kernel_us, "an empty kernel in a busy queue, mean of both APIs"),
         ),
         Err(why) => found.notes.push(not_on_stream(&why)),
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use interop::{Bridge, Carrier, Joint, Link, Listener, PeerError, Route, Shared, measure};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::{Error, Result};
 
 /// Size of a buffer that is exported repeatedly.
@@ -42,11 +42,11 @@ pub struct Peer {
     path: PathBuf,
 }
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let socket_us = socket_us()?;
     let own = measure::bandwidth(bridge)?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for carrier in Carrier::ALL {
         match of_carrier(bridge, carrier, socket_us, own, &mut found.lines) {
             Ok(()) => {}
@@ -212,7 +212,7 @@ impl Second {
             return Ok(());
         }
         Err(Error::input(format!(
-            "the second process of `bench ipc` failed ({status}); see what it wrote above"
+            "the second process of `bench ipc` failed ({status}); see its output above"
         )))
     }
 }
@@ -280,6 +280,6 @@ fn failed(action: &'static str) -> impl Fn(std::io::Error) -> Error {
         action,
         path: "the second process of `bench ipc`".into(),
         cause,
-        remedy: "look whether the system has processes and descriptors left",
+        remedy: "check the limits on processes and file descriptors",
     }
 }

@@ -3,7 +3,7 @@
 use interop::Bridge;
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::jobs::{Common, Kernels, Launch, Outcome, Waits, capon, gps};
 use crate::timing::Rates;
 use crate::{Error, Result};
@@ -14,13 +14,13 @@ const RUNS: usize = 3;
 /// A job with these options of all jobs.
 type Run<'a> = &'a dyn Fn(&Common, Launch) -> Result<Outcome>;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let on_host = bridge.report().platform.facts().is_model;
     let gps = gps_options(on_host);
     let capon = capon_options(on_host);
     let iterations = if on_host { 3 } else { 50 };
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let jobs: [(&str, Run<'_>); 2] = [
         ("gps", &|common, launch| {
             let options = gps::Options { launch, ..gps.clone() };
@@ -38,7 +38,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         measure_job(bridge, job, run, iterations, &mut found)?;
     }
     found.notes.push(format!(
-        "{RUNS} runs of {iterations} iterations each, in turns; every run was verified"
+        "{RUNS} alternating runs of {iterations} iterations each; every run verified"
     ));
     Ok(found)
 }
@@ -62,7 +62,7 @@ fn capon_options(on_host: bool) -> capon::Options {
 }
 
 /// One way to run a job, and what was measured of it.
-struct Way {
+struct Variant {
     name: &'static str,
     launch: Launch,
     times_ms: Vec<f64>,
@@ -70,7 +70,7 @@ struct Way {
     stages_ms: f64,
 }
 
-impl Way {
+impl Variant {
     fn new(name: &'static str, kernels: Kernels, waits: Waits, graph: bool) -> Self {
         Self {
             name,
@@ -85,13 +85,13 @@ impl Way {
     }
 }
 
-fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, found: &mut Found) -> Result<()> {
+fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, found: &mut Figures) -> Result<()> {
     let (queue, stream) = (Kernels::Queue, Kernels::Stream);
     let mut ways = vec![
-        Way::new("queue, waiting after each stage", queue, Waits::Stage, false),
-        Way::new("stream, waiting after each stage", stream, Waits::Stage, false),
-        Way::new("stream, waiting once", stream, Waits::Iteration, false),
-        Way::new("stream, graph", stream, Waits::Iteration, true),
+        Variant::new("queue, waiting after each stage", queue, Waits::Stage, false),
+        Variant::new("stream, waiting after each stage", stream, Waits::Stage, false),
+        Variant::new("stream, waiting once", stream, Waits::Iteration, false),
+        Variant::new("stream, graph", stream, Waits::Iteration, true),
     ];
     let mut bytes = 0;
     for seed in 1..=RUNS as u64 {
@@ -113,7 +113,7 @@ fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, foun
             };
             if !outcome.verified() {
                 return Err(Error::input(format!(
-                    "`pipeline {job}` ({}) did not verify: figures of wrong results are worth nothing; run `hipcl doctor`",
+                    "`pipeline {job}` ({}) did not verify, so its figures are invalid; run `hipcl doctor`",
                     way.name
                 )));
             }
@@ -133,7 +133,7 @@ fn measure_job(bridge: &Bridge, job: &str, run: Run<'_>, iterations: usize, foun
         if way.launch.waits == Waits::Stage {
             let of_last = way.times_ms.last().copied().unwrap_or_default();
             found.notes.push(format!(
-                "{name}: of {of_last:.3} ms in the last run, the stages' own times are {:.3} ms",
+                "{name}: the stages take {:.3} ms of the {of_last:.3} ms of the last run",
                 way.stages_ms
             ));
         }

@@ -3,12 +3,12 @@
 use interop::measure::{self, LaunchCost, StreamLaunchCost};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, not_on_stream};
+use super::{Figures, Setup, not_on_stream};
 use crate::Result;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let (opencl, hip) = measure::launch(&setup.bridge)?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for (api, cost) in [("OpenCL", opencl), ("HIP", hip)] {
         let LaunchCost {
             waited_us,
@@ -19,7 +19,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         found.lines.push(
             Line::known(format!("{api}, and the wait"), "us", Better::Lower, waited_us)
                 .up_to(waited_p99_us)
-                .against(queued_us, "the same kernel among others"),
+                .against(queued_us, "the same kernel in a busy queue"),
         );
         found.lines.push(
             Line::known(format!("{api}, of 64 queued"), "us", Better::Lower, queued_us)
@@ -35,7 +35,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
 }
 
 /// An OpenCL kernel on a HIP stream, against a HIP kernel.
-fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Found) {
+fn on_stream(cost: &StreamLaunchCost, hip: &LaunchCost, found: &mut Figures) {
     let line = |name: &str, us, p99_us| Line::known(name, "us", Better::Lower, us).up_to(p99_us);
     let StreamLaunchCost { launch, call } = cost;
     found.lines.push(

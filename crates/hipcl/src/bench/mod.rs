@@ -40,7 +40,7 @@ macro_rules! measurements {
         }
 
         impl What {
-            fn measure(self, setup: &Setup) -> Result<Found> {
+            fn measure(self, setup: &Setup) -> Result<Figures> {
                 match self {
                     $(Self::$name => $module::measure(setup),)+
                 }
@@ -50,40 +50,40 @@ macro_rules! measurements {
 }
 
 measurements! {
-    /// Passing a buffer from one API to the other.
+    /// Hand-offs of a buffer from one API to the other.
     Handoff = mod handoff;
-    /// Bandwidth of each route's memory.
+    /// Memory bandwidth of each route.
     Routes = mod routes;
-    /// A change of side by copying.
+    /// Hand-offs by copying.
     Staging = mod staging;
-    /// Blocks through stages that overlap.
+    /// Blocks that pass through overlapping stages.
     Pipeline = mod pipeline;
-    /// The jobs gps and capon: OpenCL's kernels on a queue, on one stream, and as graphs.
+    /// The jobs gps and capon, with OpenCL kernels on a queue, on one stream and as graphs.
     Jobs = mod jobs;
-    /// Four small kernels: strictly alternating, and with data sets in flight.
+    /// Four small kernels, strictly alternating and with several data sets in flight.
     Note = mod note;
-    /// The four small kernels on fine and coarse shared virtual memory, on the latter in a context of two devices, and
-    /// on HIP's memory.
+    /// The four small kernels on fine-grained and coarse-grained SVM, on the latter in a context of two devices too,
+    /// and on HIP memory.
     Svm = mod svm;
-    /// Blocks that arrive like a network's, through pinned memory.
+    /// Blocks that arrive as if from a network, through pinned memory.
     Stream = mod stream;
-    /// Memory of another process: getting it, taking turns, its bandwidth.
+    /// Memory of another process: import, turns and bandwidth.
     Ipc = pub mod ipc;
-    /// Blocks divided between all GPUs, against one of them, and copies from GPU to GPU.
+    /// Blocks divided between all GPUs compared with one GPU, and copies from GPU to GPU.
     Peers = mod gpus;
-    /// Memory, descriptors and threads over a long run.
+    /// Growth of memory, file descriptors and threads over a long run.
     Soak = mod soak;
-    /// Empty kernels.
+    /// Launches of empty kernels.
     Launch = mod launch;
     /// Matrix products on shared memory.
     Blas = mod blas;
-    /// Hermitian inverses on shared memory, one and many at once.
+    /// Hermitian inverses on shared memory, single and batched.
     Solver = mod solver;
     /// Fourier transforms on shared memory.
     Fft = mod fft;
-    /// Memory kept for the next request.
+    /// Allocations from the memory pool.
     Pool = mod pool;
-    /// Programs kept compiled.
+    /// Programs from the cache.
     Cache = mod cache;
 }
 
@@ -102,16 +102,16 @@ pub struct Options {
     /// What to measure.
     #[arg(value_enum)]
     pub what: What,
-    /// Way to share memory; the best direct one if not given. `routes` takes all of them.
+    /// Route to share memory (default: the best direct route); `routes` measures all of them.
     #[arg(long, value_name = "ROUTE")]
     pub route: Option<Route>,
-    /// Iterations of `soak`, 1 000 000 if not given; no other measurement takes them.
+    /// Iterations of `soak` (default: 1000000); other measurements refuse this option.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
     pub iterations: Option<u32>,
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
-    /// Print beside each figure what it was in this file of an earlier run.
+    /// Compare each figure with this file of an earlier run.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
 }
@@ -135,12 +135,12 @@ impl Setup {
 
 /// What a measurement found.
 #[derive(Default)]
-struct Found {
+struct Figures {
     lines: Vec<Line>,
     notes: Vec<String>,
 }
 
-impl From<Vec<Line>> for Found {
+impl From<Vec<Line>> for Figures {
     fn from(lines: Vec<Line>) -> Self {
         Self {
             lines,
@@ -152,11 +152,11 @@ impl From<Vec<Line>> for Found {
 /// Measures and prints. The figures are not judged: the status is 0 if they could be taken.
 ///
 /// # Errors
-/// Anything that prevents the measurement, or a file that can't be read or written.
+/// Anything that prevents the measurement, or a file that cannot be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
     if options.iterations.is_some() && options.what != What::Soak {
         return Err(Error::input(format!(
-            "`bench {}` takes as many samples as its figures need, and no --iterations; leave it out, or use `bench soak`",
+            "`bench {}` chooses its own number of samples; remove --iterations, or use `bench soak`",
             options.what.name()
         )));
     }
@@ -167,7 +167,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         && earlier.bench != report.bench
     {
         return Err(Error::input(format!(
-            "the file of --compare holds `bench {}`, this is `bench {}`; name one of the same kind",
+            "the file of --compare is from `bench {}`, not from `bench {}`; name a file of the same measurement",
             earlier.bench, report.bench
         )));
     }
@@ -194,7 +194,7 @@ fn measure(options: &Options) -> Result<Report> {
     let mut found = options.what.measure(&setup)?;
     if cfg!(debug_assertions) {
         let note =
-            "a development build, whose host times are too long; measure with `cargo build --release --package hipcl`";
+            "host times of a development build are too long; measure with `cargo build --release --package hipcl`";
         found.notes.push(note.to_owned());
     }
     Report::new(options.what, &setup.bridge, found.lines, &first_calls, found.notes)
@@ -219,7 +219,7 @@ fn seconds(count: usize, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64
         .collect()
 }
 
-/// The same for several pieces of work, in turns, so that a slow spell of the machine hits all of them.
+/// The same for several pieces of work, in turns, so a slow spell of the machine hits all of them.
 fn in_turns(count: usize, turns: &mut [&mut dyn FnMut() -> Result<()>]) -> Result<Vec<Vec<f64>>> {
     let warm_up = (count / 10).max(1);
     let mut times = vec![Vec::with_capacity(count); turns.len()];
@@ -250,7 +250,7 @@ fn same_result(what: &str, peer: &str, ours: &[C32], theirs: &[C32]) -> Result<(
     ) {
         worst if agree(worst) => Ok(()),
         worst => Err(Error::input(format!(
-            "{what}: the result of {peer} differs from ours by {worst:.1e}, where the largest number is {largest:.1e}; run `hipcl doctor`"
+            "{what}: the result of {peer} differs by {worst:.1e}, with {largest:.1e} as the largest number; run `hipcl doctor`"
         ))),
     }
 }

@@ -4,7 +4,7 @@
 use interop::Bridge;
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::jobs::note::{self, in_flight};
 use crate::jobs::{Common, Kernels, Launch, Outcome, Waits};
 use crate::{Error, Result};
@@ -15,7 +15,7 @@ const RUNS: usize = 5;
 const ON_A_CARD: usize = 640;
 const ON_HOST: usize = 16;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let limit_gb_s = interop::measure::bandwidth(bridge)?.limit_gb_s;
     let samples = note::Options::default().samples;
@@ -24,7 +24,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let iterations = if on_host { ON_HOST } else { ON_A_CARD };
     let is = "its memory traffic at a copy kernel's bandwidth";
 
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let two_sides = Launch {
         kernels: Some(Kernels::Queue),
         ..Launch::default()
@@ -78,7 +78,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         );
     }
     found.notes.push(format!(
-        "{samples} samples; a limit of {:.1} GB/s; every run's data was verified",
+        "{samples} samples; limit {:.1} GB/s; the data of every run was verified",
         limit_gb_s
     ));
     Ok(found)
@@ -110,6 +110,6 @@ fn strictly(bridge: &Bridge, launch: &Launch, iterations: usize, seed: u64) -> R
 
 fn unverified(error: f64) -> Error {
     Error::input(format!(
-        "the measurement's own data came out wrong (relative error {error:.1e}): figures of wrong results are worth nothing; run `hipcl doctor`"
+        "the results of the measurement are wrong (relative error {error:.1e}), so its figures are invalid; run `hipcl doctor`"
     ))
 }

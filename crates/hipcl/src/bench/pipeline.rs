@@ -4,7 +4,7 @@ use hip::LaunchConfig;
 use interop::{Pipeline, Slot};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::{Error, Result};
 
 type Element = [f32; 4];
@@ -15,7 +15,7 @@ const BLOCKS: usize = 24;
 const SLOTS: [usize; 4] = [1, 2, 3, 4];
 const RUNS: usize = 5;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let opencl = bridge
         .programs()
@@ -26,7 +26,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         .compile(bridge.hip_device())?
         .function("bench_stage")?;
     let (opencl, hip) = (&opencl, &hip);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for slots in SLOTS {
         let mut pipeline = Pipeline::new(bridge.slots::<Element>(slots, ELEMENTS)?)
             .stage("opencl", move |slot: &mut Slot<Element>, _| {
@@ -59,7 +59,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
                 |_, outcome| failure = failure.take().or(outcome.err()),
             )?;
             if let Some(failure) = failure {
-                return Err(Error::input(format!("the measurement's own pipeline: {failure}")));
+                return Err(Error::input(format!("the pipeline of the measurement failed: {failure}")));
             }
             if run == 0 {
                 continue;
@@ -78,7 +78,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
         );
         found
             .notes
-            .push(format!("{slots} slots: {concurrency:.2} stages at work at once, of 4"));
+            .push(format!("{slots} slots: {concurrency:.2} of 4 stages at work at once"));
     }
     found.notes.push(format!(
         "a block is {} MiB, up and down",

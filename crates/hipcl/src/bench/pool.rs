@@ -3,7 +3,7 @@
 use clmgr::{BufferStrategy, MemoryPool, SvmBuffer};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::Result;
 
 const SIZES: [(&str, usize); 3] = [("4 KiB", 4 << 10), ("1 MiB", 1 << 20), ("64 MiB", 64 << 20)];
@@ -11,10 +11,10 @@ const SAMPLES: usize = 200;
 /// Requests in one sample: one takes less than the clock's resolution.
 const REQUESTS: usize = 16;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let bridge = &setup.bridge;
     let (context, queue) = (bridge.cl_context(), bridge.queue()?);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for (size, bytes) in SIZES {
         let pool = MemoryPool::new(context, BufferStrategy::SvmCoarse)?;
         let pooled = seconds(SAMPLES, || {

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// The cost of a first call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct First {
+pub struct FirstCallCost {
     /// What was called.
     pub what: String,
     /// Microseconds the first time.
@@ -40,7 +40,7 @@ pub struct Report {
     /// The figures.
     pub lines: Vec<Line>,
     /// First calls, which are in none of the figures.
-    pub first_calls: Vec<First>,
+    pub first_calls: Vec<FirstCallCost>,
     /// Lines for the user.
     pub notes: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Report {
     ) -> Result<Self> {
         let first_calls = first_calls
             .iter()
-            .map(|call| First {
+            .map(|call| FirstCallCost {
                 what: call.what.to_owned(),
                 first_us: call.first.as_secs_f64() * 1e6,
                 again_us: call.again.map(|again| again.as_secs_f64() * 1e6),
@@ -78,12 +78,12 @@ impl Report {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// A file that can't be read, or holds something else.
+    /// A file that cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self> {
         let text = crate::input::text(path)?;
         serde_json::from_str(&text).map_err(|error| {
             Error::input(format!(
-                "`{}` is no file of `hipcl bench --json`: {error}; name one, or take it again with this version",
+                "`{}` is not a file of `hipcl bench --json`: {error}; name such a file, or measure again with this version",
                 path.display()
             ))
         })
@@ -116,7 +116,7 @@ impl Report {
             head(
                 "compared with",
                 &format!(
-                    "another place: {}, {}, {}, route {}",
+                    "a different setup: {}, {}, {}, route {}",
                     other.platform, other.hip_device, other.opencl_device, other.route
                 ),
             )?;
@@ -166,7 +166,7 @@ impl Report {
         }
         writeln!(
             out,
-            "\nfirst calls, in no figure above{:>13}{:>14}",
+            "\nfirst calls, not included above{:>13}{:>14}",
             "first µs", "again µs"
         )?;
         for call in &self.first_calls {

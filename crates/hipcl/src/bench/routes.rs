@@ -3,13 +3,13 @@
 use interop::{Route, measure};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::Result;
 
 const RUNS: usize = 5;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
-    let mut found = Found::default();
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
+    let mut found = Figures::default();
     for route in Route::ALL {
         let bridge = match setup.on_route(route) {
             Ok(bridge) => bridge,

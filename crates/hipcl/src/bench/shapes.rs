@@ -4,7 +4,7 @@ use hip::DeviceBuffer;
 use rocblas::{Fill, Handle, Matrix, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::{C32, Result};
 
 const SAMPLES: usize = 15;
@@ -21,7 +21,7 @@ const SEGMENTS: [usize; 2] = [1024, 64];
 const PARTS: [usize; 4] = [4, 8, 16, 32];
 
 /// Adds their times to `found`, held against the memory's bandwidth in GB/s and the rate of a large product in GFLOP/s.
-pub(super) fn measure(setup: &Setup, gflop_s: f64, found: &mut Found) -> Result<()> {
+pub(super) fn measure(setup: &Setup, gflop_s: f64, found: &mut Figures) -> Result<()> {
     let on_host = setup.bridge.report().platform.facts().is_model;
     let bench = Bench {
         setup,
@@ -54,7 +54,7 @@ impl Bench<'_> {
             .against(limit, "its bytes or its operations, whichever take longer")
     }
 
-    fn fine_doppler(&self, sub_intervals: usize, found: &mut Found) -> Result<()> {
+    fn fine_doppler(&self, sub_intervals: usize, found: &mut Figures) -> Result<()> {
         let stream = &self.stream;
         let handle = Handle::new(&self.setup.bridge.blas()?, stream)?;
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
@@ -84,7 +84,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn covariance(&self, segments: usize, found: &mut Found) -> Result<()> {
+    fn covariance(&self, segments: usize, found: &mut Figures) -> Result<()> {
         let stream = &self.stream;
         let handle = Handle::new(&self.setup.bridge.blas()?, stream)?;
         let (n, each) = (ELEMENTS, ELEMENTS * ELEMENTS);

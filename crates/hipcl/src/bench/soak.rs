@@ -7,21 +7,21 @@
 use interop::{Bridge, Pipeline, Shared};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::{Error, Result};
 
-/// Small, so that what is not freed shows before the device is full.
+/// Small, so what is not freed shows before the device is full.
 const ELEMENTS: usize = 16 << 10;
 const SLOTS: usize = 32;
 /// Iterations between two looks at the memory; also the early look, by when everything was used once.
 const LOOKS: usize = 20;
 
 /// A figure's name, its unit and where it is.
-type Kind = (&'static str, &'static str, fn(&Held) -> f64);
+type Kind = (&'static str, &'static str, fn(&Resources) -> f64);
 
 /// What is held at one moment.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct Resources {
     resident_kib: f64,
     device_kib: f64,
     descriptors: f64,
@@ -31,7 +31,7 @@ struct Held {
 /// Iterations unless a number is asked for.
 const ITERATIONS: u32 = 1_000_000;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let iterations = setup.options.iterations.unwrap_or(ITERATIONS) as usize;
     let bridge = &setup.bridge;
     let part = (iterations / LOOKS).max(SLOTS);
@@ -42,11 +42,11 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     let mut looks = Vec::with_capacity(LOOKS + 1);
     for _ in 0..=LOOKS {
         places = kernels.run(bridge, places, part)?;
-        looks.push(Held::now(bridge)?);
+        looks.push(Resources::now(bridge)?);
     }
     // The first part is warm-up: pools fill, caches load.
     let (first, rest) = (looks[0], &looks[1..]);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let kinds: [Kind; 4] = [
         ("resident memory of the process", "KiB", |held| held.resident_kib),
         ("device memory in use", "KiB", |held| held.device_kib),
@@ -60,7 +60,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
             .push(Line::of(name, unit, Better::Lower, samples).against(of(&first), "after the first twentieth"));
         let last = looks.last().map_or(0.0, of);
         found.notes.push(format!(
-            "{name}: {:+} {unit} from the first twentieth to the end, {:+.4} an iteration",
+            "{name}: {:+} {unit} from the first twentieth to the end, {:+.4} per iteration",
             last - of(&first),
             (last - of(&first)) / (part * LOOKS) as f64
         ));
@@ -139,13 +139,13 @@ impl Kernels {
             |_, outcome| failure = failure.take().or(outcome.err()),
         )?;
         match failure {
-            Some(failure) => Err(Error::input(format!("the measurement's own work: {failure}"))),
+            Some(failure) => Err(Error::input(format!("the work of the measurement failed: {failure}"))),
             None => Ok(pipeline.into_slots()),
         }
     }
 }
 
-impl Held {
+impl Resources {
     fn now(bridge: &Bridge) -> Result<Self> {
         let memory = bridge.hip_device().memory_info()?;
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -4,7 +4,7 @@ use rocblas::solver::{self, Mirror};
 use rocblas::{Fill, Handle, Matrix, Op};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, seconds};
+use super::{Figures, Setup, seconds};
 use crate::{C32, Error, Result};
 use std::time::Instant;
 
@@ -17,12 +17,12 @@ const SAMPLES: usize = 15;
 /// The permitted error in the product of an inverse with its matrix, in single precision.
 const TOLERANCE: f64 = 1e-3;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let counts: &[usize] = match setup.bridge.report().platform.facts().is_model {
         true => &ON_HOST,
         false => &ON_A_CARD,
     };
-    let mut found = Found::default();
+    let mut found = Figures::default();
     for &count in counts {
         found.lines.push(inverses(setup, count)?);
     }
@@ -61,7 +61,7 @@ fn inverses(setup: &Setup, count: usize) -> Result<Line> {
         let off = residual(&numbers[all.clone()], &inverse[all]);
         if off.is_nan() || off > TOLERANCE {
             return Err(Error::input(format!(
-                "inverse {matrix} of {count} times its matrix is off the identity by {off:.1e}; run `hipcl doctor`"
+                "inverse {matrix} of {count} times its matrix differs from the identity by {off:.1e}; run `hipcl doctor`"
             )));
         }
     }

@@ -31,7 +31,7 @@ pub(super) enum Source {
 }
 
 /// What one block needs on its way.
-pub(super) struct Place {
+pub(super) struct BlockBuffers {
     data: Shared<Element>,
     wrong: Shared<u32>,
     /// Of every element, after the stages it went through.
@@ -119,10 +119,10 @@ impl Stages {
     }
 
     /// Memory for as many blocks at once, filled if the blocks are there already.
-    pub(super) fn places(&self, slots: usize, source: Source) -> Result<Vec<Place>> {
+    pub(super) fn places(&self, slots: usize, source: Source) -> Result<Vec<BlockBuffers>> {
         (0..slots)
             .map(|number| {
-                let mut place = Place {
+                let mut place = BlockBuffers {
                     data: self.bridge.alloc(ELEMENTS)?,
                     wrong: self.bridge.alloc(1)?,
                     value: 0.0,
@@ -135,7 +135,7 @@ impl Stages {
             .collect()
     }
 
-    fn fill(&self, place: &mut Place, number: usize) -> Result<()> {
+    fn fill(&self, place: &mut BlockBuffers, number: usize) -> Result<()> {
         place.value = value(number);
         place.wrong.upload(&[0])?;
         Ok(place.data.upload(self.blocks[number % DIFFERENT].host()?)?)
@@ -147,7 +147,7 @@ impl Stages {
     /// If a block came out wrong, or a call fails.
     pub(super) fn run(
         &self,
-        places: Vec<Place>,
+        places: Vec<BlockBuffers>,
         source: Source,
         numbers: &mut (impl Iterator<Item = usize> + Send),
     ) -> Result<Run> {
@@ -156,7 +156,7 @@ impl Stages {
             .batched_stage(
                 "opencl",
                 most,
-                |place: &mut Place, _| self.queue_work(place),
+                |place: &mut BlockBuffers, _| self.queue_work(place),
                 |_, _| Ok(self.queue.finish()?),
             )
             .batched_stage(
@@ -193,12 +193,12 @@ impl Stages {
             }
         }
         match failure {
-            Some(failure) => Err(Error::input(format!("the measurement's own blocks: {failure}"))),
+            Some(failure) => Err(Error::input(format!("the blocks of the measurement failed: {failure}"))),
             None => Ok(Run { elapsed, right }),
         }
     }
 
-    fn queue_work(&self, place: &mut Place) -> Result<()> {
+    fn queue_work(&self, place: &mut BlockBuffers) -> Result<()> {
         let guard = place.data.cl_mut(&self.queue)?;
         let range = clmgr::NdRange::d1(ELEMENTS);
         // SAFETY: the kernel takes one buffer of as many elements as there are work-items.
@@ -207,7 +207,7 @@ impl Stages {
         Ok(())
     }
 
-    fn queue_check(&self, place: &mut Place) -> Result<()> {
+    fn queue_check(&self, place: &mut BlockBuffers) -> Result<()> {
         let data = place.data.hip(&self.stream)?;
         let mut wrong = place.wrong.hip_mut(&self.stream)?;
         let (low, high) = (place.value * (1.0 - TOLERANCE), place.value * (1.0 + TOLERANCE));
@@ -225,7 +225,7 @@ impl Stages {
     }
 }
 
-impl Place {
+impl BlockBuffers {
     /// How many elements were wrong so far.
     fn found(&self) -> Result<u32> {
         let mut wrong = [u32::MAX];
@@ -235,7 +235,7 @@ impl Place {
 }
 
 fn came_out_wrong(wrong: u32, which: &str) -> String {
-    format!("{wrong} elements of {which} came out wrong; run `hipcl doctor`")
+    format!("{wrong} elements of {which} were wrong; run `hipcl doctor`")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use interop::{Bridge, Category, Route};
 
 use super::line::{Better, Line};
-use super::{Found, Setup, per_second, seconds};
+use super::{Figures, Setup, per_second, seconds};
 use crate::Result;
 
 const SIZES: [(&str, usize); 4] = [
@@ -15,14 +15,14 @@ const SIZES: [(&str, usize); 4] = [
 const ON_A_CARD: (&str, usize) = ("1 GiB", 1 << 30);
 const SAMPLES: usize = 20;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let staged = setup.on_route(Route::Staging)?;
     staged.meter().count_as(Category::Control, || compare(setup, &staged))
 }
 
-fn compare(setup: &Setup, staged: &Bridge) -> Result<Found> {
+fn compare(setup: &Setup, staged: &Bridge) -> Result<Figures> {
     let (queue, stream) = (staged.queue()?, staged.stream()?);
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let on_host = setup.bridge.report().platform.facts().is_model;
     let more = (!on_host).then_some(ON_A_CARD);
     for (size, bytes) in SIZES.into_iter().chain(more) {

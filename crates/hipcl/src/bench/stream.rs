@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::line::{Better, Line};
 use super::stages::{BYTES, Run, Source, Stages};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::Result;
 
 const SLOTS: [usize; 4] = [1, 2, 4, 8];
@@ -19,12 +19,12 @@ const RUNS: usize = 5;
 const ON_HOST: usize = 16;
 const ON_A_CARD: usize = 400;
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     let stages = Stages::new(&setup.bridge)?;
     let on_host = setup.bridge.report().platform.facts().is_model;
     let blocks = if on_host { ON_HOST } else { ON_A_CARD };
     let limit = stages.upload_limit()?;
-    let mut found = Found::default();
+    let mut found = Figures::default();
     let (mut best, mut best_slots) = (0.0, 1);
     for slots in SLOTS {
         let mut rates = Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     }
     found.lines.push(
         Line::of(
-            format!("{best_slots} slots, from a sender who does not wait"),
+            format!("{best_slots} slots, from a sender that does not wait"),
             "GB/s",
             Better::Higher,
             rates,

@@ -4,7 +4,7 @@
 use interop::{Bridge, Route};
 
 use super::line::{Better, Line};
-use super::{Found, Setup};
+use super::{Figures, Setup};
 use crate::jobs::note::{self, two_devices};
 use crate::jobs::{Common, Kernels, Launch, Outcome};
 use crate::{Error, Result};
@@ -46,8 +46,8 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-pub(super) fn measure(setup: &Setup) -> Result<Found> {
-    let mut found = Found::default();
+pub(super) fn measure(setup: &Setup) -> Result<Figures> {
+    let mut found = Figures::default();
     let on_mi100 = setup.bridge.hip_device().arch()?.starts_with("gfx908");
     let bytes = note::traffic(note::Options::default().samples);
     // where there is no prediction, the traffic at the speed that the memory was measured to have
@@ -83,12 +83,12 @@ pub(super) fn measure(setup: &Setup) -> Result<Found> {
     }
     if found.lines.is_empty() {
         return Err(Error::input(format!(
-            "none of the four kinds of memory is possible here: {}",
+            "none of the four kinds of memory works here: {}",
             found.notes.join("; ")
         )));
     }
     found.notes.push(format!(
-        "{:.1} MB of traffic an iteration, each kernel waited for; published: {:.1} ms; every run's data was verified",
+        "{:.1} MB of traffic per iteration, with a wait after each kernel; published: {:.1} ms; the data of every run was verified",
         bytes as f64 / 1e6,
         note::PUBLISHED_MS
     ));
@@ -128,7 +128,7 @@ fn on_route(bridge: &Bridge) -> Result<(Vec<f64>, String)> {
 
 fn in_two(setup: &Setup) -> Result<Measured> {
     if !setup.selection.platform().facts().one_address_space {
-        return Ok(Err("OpenCL and HIP are two contexts on the GPU".into()));
+        return Ok(Err("OpenCL and HIP have separate address spaces on the GPU".into()));
     }
     let bridge = &setup.bridge;
     let foreign = setup.selection.tables().foreign;
@@ -141,5 +141,5 @@ fn in_two(setup: &Setup) -> Result<Measured> {
 }
 
 fn wrong() -> Error {
-    Error::input("the measurement's own data came out wrong; run `hipcl doctor`")
+    Error::input("the results of the measurement are wrong; run `hipcl doctor`")
 }

@@ -3,7 +3,7 @@
 use interop::{Allocation, Residency};
 
 use super::findings::{AllocationState, Findings};
-use super::probe::{AllocationTried, Asker, Death, Subject, Told};
+use super::probe::{AllocationTried, Death, Prober, Reply, Subject};
 use crate::Result;
 
 /// Fraction of the fastest memory's speed: from here on it is the card's own, ...
@@ -11,10 +11,10 @@ const OWN: f64 = 0.5;
 /// ... and up to here it is behind the link. Between the two it stays undecided.
 const BEHIND_LINK: f64 = 0.2;
 
-pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
+pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
     for allocation in Allocation::ALL {
-        let told = asker.ask(Subject::Allocation(allocation))?;
-        let mut state = state(allocation, told);
+        let reply = prober.run(Subject::Allocation(allocation))?;
+        let mut state = state(allocation, reply);
         if findings.emulator.is_some() {
             (state.opencl_gb_s, state.hip_gb_s) = (None, None);
         }
@@ -28,7 +28,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(allocation: Allocation, told: std::result::Result<Told<AllocationTried>, Death>) -> AllocationState {
+fn state(allocation: Allocation, reply: std::result::Result<Reply<AllocationTried>, Death>) -> AllocationState {
     let empty = AllocationState {
         allocation: allocation.to_string(),
         call: allocation.call().to_owned(),
@@ -42,19 +42,19 @@ fn state(allocation: Allocation, told: std::result::Result<Told<AllocationTried>
         reason: None,
         died: None,
     };
-    match told {
+    match reply {
         Err(death) => AllocationState {
             reason: Some(death.describe(Subject::Allocation(allocation))),
             died: Some(death),
             ..empty
         },
-        Ok(told) => {
+        Ok(reply) => {
             let AllocationTried {
                 place,
                 reason,
                 opencl,
                 hip,
-            } = told.found;
+            } = reply.found;
             let (residency, known_by) = place.unzip();
             AllocationState {
                 works: reason.is_none(),
@@ -65,7 +65,7 @@ fn state(allocation: Allocation, told: std::result::Result<Told<AllocationTried>
                 hip_gb_s: hip.gb_s,
                 hip_missing: hip.missing,
                 reason,
-                died: told.died,
+                died: reply.died,
                 ..empty
             }
         }
@@ -98,13 +98,13 @@ fn advice(state: &AllocationState) -> Option<String> {
     let call = &state.call;
     if let Some(death) = &state.died {
         return Some(format!(
-            "{call}: {}; keep to memory that the table has figures for, and report this one with these findings",
+            "{call}: {}; use memory for which the table has figures, and report this failure with these findings",
             death.how
         ));
     }
     let coarse = state.allocation == Allocation::SvmCoarse.name();
     (coarse && state.residency.as_deref() == Some("host-pinned")).then(|| {
-        format!("memory of {call}, lies on the host, and every access of the card crosses the link: take the route hip-pointer where hipMalloc's lies on the card")
+        format!("memory of {call}, is in host memory, so every access by the GPU crosses the link: use the route hip-pointer if memory of hipMalloc is on the GPU")
     })
 }
 

@@ -6,14 +6,14 @@ use std::time::SystemTime;
 use interop::Route;
 
 use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
-use super::probe::{Asker, Death, RouteTried, Sought, Subject, Told};
-use super::system::{self, Environment, Heard, Root};
+use super::probe::{Death, HostPtrTried, Prober, Reply, RouteTried, Subject};
+use super::system::{self, Environment, Root, RuntimeReport};
 use super::tables::NOT_TRIED;
 use super::{Options, allocations, grades, libraries, mapped, one_stream, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
-    let asker = Asker::new(options.platform.clone(), options.limit());
+    let prober = Prober::new(options.platform.clone(), options.limit());
     let environment = Environment::of_this_process();
     let mut findings = Findings {
         schema: SCHEMA,
@@ -23,34 +23,34 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         ..Findings::default()
     };
     let asked = libraries::asked(options, &environment);
-    let told = asker.ask(Subject::Hip)?;
-    if let Ok(told) = &told {
-        findings.emulator = mapped::emulator(&told.mapped);
+    let reply = prober.run(Subject::Hip)?;
+    if let Ok(reply) = &reply {
+        findings.emulator = mapped::emulator(&reply.mapped);
         // The only child that loads all of the platform's libraries.
-        findings.loaded.clone_from(&told.mapped);
+        findings.loaded.clone_from(&reply.mapped);
     }
-    libraries::hip(told, asked, &mut findings);
+    libraries::hip(reply, asked, &mut findings);
     let named = environment.get(libraries::OPENCL_VARIABLE);
-    libraries::opencl(asker.ask(Subject::OpenCl)?, named, &mut findings);
+    libraries::opencl(prober.run(Subject::OpenCl)?, named, &mut findings);
     findings.pairing = pairing::table(findings.is_model(), &findings.hip_devices, &findings.opencl_devices);
     if let Some(reason) = cannot_pair(&findings) {
         let untried = |route| state(route, Err(reason.clone()));
         findings.routes = options.routes().map(untried).collect();
     } else {
         for route in options.routes() {
-            let told = asker.ask(Subject::Route(route))?;
-            one_route(route, told, &mut findings);
+            let reply = prober.run(Subject::Route(route))?;
+            one_route(route, reply, &mut findings);
         }
         // a matter of HIP memory, like the route
         if options.routes().any(|route| route == Route::HipPointer) {
-            let told = asker.ask(Subject::HostPtr)?;
-            findings.host_ptr = Some(host_ptr(told));
+            let reply = prober.run(Subject::HostPtr)?;
+            findings.host_ptr = Some(host_ptr(reply));
         }
         // a caller that names routes asks about these alone
         if options.routes.is_empty() {
-            grades::examine(&asker, &mut findings)?;
-            one_stream::examine(&asker, &mut findings)?;
-            allocations::examine(&asker, &mut findings)?;
+            grades::examine(&prober, &mut findings)?;
+            one_stream::examine(&prober, &mut findings)?;
+            allocations::examine(&prober, &mut findings)?;
         }
     }
     findings.checks = system::checks(&Root::default(), &environment, &heard(&findings));
@@ -72,13 +72,13 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
 /// the others.
 fn verdict(findings: &Findings) -> String {
     if findings.passed_over {
-        return "not healthy: there is a card, and it is not used".to_owned();
+        return "not healthy: the machine has a GPU, but it is not used".to_owned();
     }
     if findings.healthy {
         let well = "healthy: OpenCL and HIP can work on the same bytes";
         return match findings.crashed().as_slice() {
             [] => well.to_owned(),
-            crashed => format!("{well}, but not every way: {}", crashed.join("; ")),
+            crashed => format!("{well}, but some ways fail: {}", crashed.join("; ")),
         };
     }
     if let Some(reason) = cannot_pair(findings) {
@@ -89,17 +89,17 @@ fn verdict(findings: &Findings) -> String {
         return "not healthy: no direct route between OpenCL and HIP works".to_owned();
     }
     format!(
-        "undecided: no direct route works among those asked for ({}), and no other was tried; leave `--route` out",
+        "undecided: none of the requested direct routes works ({}), and no other was tried; run without `--route`",
         findings.asked_routes.join(", ")
     )
 }
 
 /// What to say if the software device stands in for an available card, without a request.
 fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
-    let stands_in = findings.is_model() && !findings.platform_why.starts_with("asked for");
+    let stands_in = findings.is_model() && !findings.platform_why.starts_with("requested by");
     (stands_in && !cards.is_empty()).then(|| {
         format!(
-            "{} is not used, and all this is about the software device: {}",
+            "{} is not used, so this report describes the software device: {}",
             cards.join(", "),
             findings.platform_why
         )
@@ -107,11 +107,11 @@ fn passed_over(findings: &Findings, cards: &[String]) -> Option<String> {
 }
 
 /// What the system is compared with.
-fn heard(findings: &Findings) -> Heard {
+fn heard(findings: &Findings) -> RuntimeReport {
     let hip = findings.hip_devices.iter();
     let opencl = || findings.opencl_devices.iter();
     let gpus = opencl().filter(|device| device.kind == "GPU");
-    Heard {
+    RuntimeReport {
         uses_kfd: findings.facts().is_some_and(|facts| facts.uses_kfd),
         devices: hip
             .clone()
@@ -137,14 +137,14 @@ fn cannot_pair(findings: &Findings) -> Option<String> {
     Some(format!("{NOT_TRIED}there is no {missing}"))
 }
 
-fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, findings: &mut Findings) {
+fn one_route(route: Route, reply: std::result::Result<Reply<RouteTried>, Death>, findings: &mut Findings) {
     let subject = Subject::Route(route);
-    let told = match told {
-        Ok(told) => told,
+    let reply = match reply {
+        Ok(reply) => reply,
         Err(death) => {
             let how = death.describe(subject);
             findings.advice.push(format!(
-                "route {route}: {how}; take another route (`--route`), and report this one with these findings"
+                "route {route}: {how}; use another route (`--route`), and report this failure with these findings"
             ));
             let mut state = state(route, Err(how));
             state.died = Some(death);
@@ -152,14 +152,14 @@ fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, f
             return;
         }
     };
-    for file in told.mapped {
+    for file in reply.mapped {
         if !findings.loaded.contains(&file) {
             findings.loaded.push(file);
         }
     }
-    let devices = told.found.pair.clone();
-    let cache = told.found.program_cache.clone();
-    let mut state = state(route, Ok(told.found));
+    let devices = reply.found.pair.clone();
+    let cache = reply.found.program_cache.clone();
+    let mut state = state(route, Ok(reply.found));
     if let Some((opencl, hip, paired_by)) = &devices {
         let proven = state.works && !state.copies;
         let better = findings.pair.is_none() || proven && !findings.proven();
@@ -183,9 +183,9 @@ fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, f
         // An emulator's times are its own.
         state.figures = None;
     }
-    if let Some(death) = told.died {
+    if let Some(death) = reply.died {
         findings.advice.push(format!(
-            "route {route}: the probe answered, and then {}; a program that uses it may end the same way",
+            "route {route}: the probe answered, but then {}; a program that uses this route may end the same way",
             death.how
         ));
         state.died = Some(death);
@@ -205,17 +205,17 @@ fn one_route(route: Route, told: std::result::Result<Told<RouteTried>, Death>, f
     findings.routes.push(state);
 }
 
-/// With another route it is not needed, so that a failure is reported and asks for nothing to be done.
-fn host_ptr(told: std::result::Result<Told<Sought>, Death>) -> HostPtr {
-    match told {
-        Ok(Told { found, died: None, .. }) => HostPtr {
+/// With another route it is not needed, so a failure is reported and asks for nothing to be done.
+fn host_ptr(reply: std::result::Result<Reply<HostPtrTried>, Death>) -> HostPtr {
+    match reply {
+        Ok(Reply { found, died: None, .. }) => HostPtr {
             proof: found.proof,
             impossible: found.impossible,
             reason: found.reason,
             died: None,
         },
         // also after an answer: a program that relied on it would end the same way
-        Ok(Told { died: Some(death), .. }) | Err(death) => HostPtr {
+        Ok(Reply { died: Some(death), .. }) | Err(death) => HostPtr {
             proof: None,
             impossible: false,
             reason: Some(death.describe(Subject::HostPtr)),
@@ -288,7 +288,7 @@ mod tests {
         assert!(verdict(&findings).starts_with("not healthy: no direct route"));
         assert!(!findings.is_met(), "a copy is no direct route");
         findings.passed_over = true;
-        assert!(verdict(&findings).contains("it is not used"));
+        assert!(verdict(&findings).contains("is not used"));
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(
             verdict(&findings),
             format!(
-                "{well}, but not every way: route hip-pointer died by SIGSEGV; HIP's memory as a cl_mem died by SIGABRT"
+                "{well}, but some ways fail: route hip-pointer died by SIGSEGV; HIP memory as a cl_mem died by SIGABRT"
             )
         );
     }
@@ -328,7 +328,7 @@ mod tests {
         let card = ["the card at 0000:03:00.0".to_owned()];
         let mut findings = Findings {
             platform: "host".into(),
-            platform_why: "amd passed over: no libamdhip64".into(),
+            platform_why: "amd skipped: no libamdhip64".into(),
             ..Findings::default()
         };
         let advice = passed_over(&findings, &card).expect("it is said");
@@ -337,7 +337,7 @@ mod tests {
             "{advice}"
         );
         assert_eq!(passed_over(&findings, &[]), None);
-        findings.platform_why = "asked for by HIPCL_PLATFORM".into();
+        findings.platform_why = "requested by HIPCL_PLATFORM".into();
         assert_eq!(passed_over(&findings, &card), None);
         findings.platform_why = "amd has a device".into();
         findings.platform = "amd".into();

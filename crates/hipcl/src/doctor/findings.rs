@@ -24,7 +24,7 @@ pub struct Findings {
     pub platform: String,
     /// Why it was chosen.
     pub platform_why: String,
-    /// Why the platform can't be used, if it was requested.
+    /// Why the platform cannot be used, if it was requested.
     #[serde(default)]
     pub platform_failure: Option<String>,
     /// The platform's libraries.
@@ -116,7 +116,7 @@ impl Findings {
             .map(|it| (format!("hand-off {}", it.grade), &it.died));
         let allocations = self.allocations.iter().map(|it| (it.call.clone(), &it.died));
         let others = [
-            self.host_ptr.as_ref().map(|it| ("HIP's memory as a cl_mem", &it.died)),
+            self.host_ptr.as_ref().map(|it| ("HIP memory as a cl_mem", &it.died)),
             self.one_stream.as_ref().map(|it| ("one stream", &it.died)),
         ];
         let others = others.into_iter().flatten().map(|(name, died)| (name.to_owned(), died));
@@ -415,7 +415,8 @@ pub enum State {
     /// An obstacle.
     Bad,
     /// Neither: information for the reader of the report.
-    Told,
+    #[serde(rename = "told")]
+    Info,
     /// Could not be determined.
     Unknown,
 }

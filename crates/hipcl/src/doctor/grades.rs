@@ -3,11 +3,11 @@
 use interop::{Grade, Route};
 
 use super::findings::{Findings, GradeState};
-use super::probe::{Asker, Death, GradeTried, Subject, Told};
+use super::probe::{Death, GradeTried, Prober, Reply, Subject};
 use crate::Result;
 
 /// Tries every grade on the first direct route that works; without one there is nothing to hand over.
-pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
+pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
     let direct = |route: &Route| {
         let mut states = findings.routes.iter();
         states.any(|state| state.works && !state.copies && state.route == route.name())
@@ -16,8 +16,8 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
         return Ok(());
     };
     for grade in Grade::ALL {
-        let told = asker.ask(Subject::Grade(grade, route))?;
-        let mut state = state(grade, route, told);
+        let reply = prober.run(Subject::Grade(grade, route))?;
+        let mut state = state(grade, route, reply);
         if findings.emulator.is_some() {
             state.figures = None;
         }
@@ -29,7 +29,7 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(grade: Grade, route: Route, told: std::result::Result<Told<GradeTried>, Death>) -> GradeState {
+fn state(grade: Grade, route: Route, reply: std::result::Result<Reply<GradeTried>, Death>) -> GradeState {
     let mut state = GradeState {
         grade: grade.to_string(),
         route: route.to_string(),
@@ -41,24 +41,24 @@ fn state(grade: Grade, route: Route, told: std::result::Result<Told<GradeTried>,
         figures_missing: None,
         died: None,
     };
-    match told {
+    match reply {
         Err(death) => {
             state.reason = Some(death.describe(Subject::Grade(grade, route)));
             state.died = Some(death);
         }
-        Ok(told) => {
+        Ok(reply) => {
             let GradeTried {
                 mechanisms,
                 reason,
                 figures,
                 figures_missing,
-            } = told.found;
+            } = reply.found;
             state.works = mechanisms.is_some();
             (state.opencl_to_hip, state.hip_to_opencl) = mechanisms.unzip();
             state.reason = reason;
             state.figures = figures;
             state.figures_missing = figures_missing;
-            state.died = told.died;
+            state.died = reply.died;
         }
     }
     state
@@ -68,17 +68,17 @@ fn advice(state: &GradeState) -> Option<String> {
     let grade = &state.grade;
     match (&state.died, state.works) {
         (Some(death), false) => Some(format!(
-            "hand-off {grade}: {}; take another one (`Options::grade`), and report this one with these findings",
+            "hand-off {grade}: {}; use another grade (`Options::grade`), and report this failure with these findings",
             death.how
         )),
         (Some(death), true) => Some(format!(
-            "hand-off {grade}: the probe answered, and then {}; a program that uses it may end the same way",
+            "hand-off {grade}: the probe answered, but then {}; a program that uses this grade may end the same way",
             death.how
         )),
         // the one that every pair of drivers has; the others are offers
         (None, false) if *grade == Grade::Host.to_string() => Some(format!(
             "hand-off {grade} does not work: {}",
-            state.reason.as_deref().unwrap_or("no reason was told")
+            state.reason.as_deref().unwrap_or("unknown reason")
         )),
         (None, _) => None,
     }

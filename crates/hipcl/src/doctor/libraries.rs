@@ -3,7 +3,7 @@
 use platform::Facts;
 
 use super::findings::{Findings, Library, Tried};
-use super::probe::{Death, Hip, OpenCl, Subject, Told};
+use super::probe::{Death, Hip, OpenCl, Reply, Subject};
 use super::system::Environment;
 use super::{Options, PLATFORM_OPTION};
 
@@ -20,14 +20,18 @@ pub(super) fn asked(options: &Options, environment: &Environment) -> Option<(Str
         .find_map(|variable| Some((environment.get(variable)?.to_owned(), variable)))
 }
 
-pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(String, &str)>, findings: &mut Findings) {
-    // what a platform that can't be used does not tell itself
+pub(super) fn hip(
+    reply: std::result::Result<Reply<Hip>, Death>,
+    asked: Option<(String, &str)>,
+    findings: &mut Findings,
+) {
+    // what a platform that cannot be used does not tell itself
     if let Some((name, by)) = asked {
         findings.platform = name;
-        findings.platform_why = format!("asked for by {by}");
+        findings.platform_why = format!("requested by {by}");
     }
-    let found = match told {
-        Ok(told) => told.found,
+    let found = match reply {
+        Ok(reply) => reply.found,
         Err(death) => {
             lost(Subject::Hip, &death, None, findings);
             findings.libraries.push(Library {
@@ -61,10 +65,10 @@ pub(super) fn hip(told: std::result::Result<Told<Hip>, Death>, asked: Option<(St
         Some(reason) => findings.advice.push(format!("HIP: {reason}")),
         None if found.devices.is_empty() => findings
             .advice
-            .push("HIP has no device: check that the GPU's driver is loaded".into()),
+            .push("HIP reports no device: check that the GPU driver is loaded".into()),
         None if !found.compiler.works => findings
             .advice
-            .push(format!("HIP kernels can't be compiled: {}", found.compiler.detail)),
+            .push(format!("HIP kernels cannot be compiled: {}", found.compiler.detail)),
         None => {}
     }
     findings.hip_devices = found.devices;
@@ -79,9 +83,9 @@ fn library_advice(facts: &Facts, library: &str) -> String {
     }
 }
 
-pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Option<&str>, findings: &mut Findings) {
-    let found = match told {
-        Ok(told) => told.found,
+pub(super) fn opencl(reply: std::result::Result<Reply<OpenCl>, Death>, named: Option<&str>, findings: &mut Findings) {
+    let found = match reply {
+        Ok(reply) => reply.found,
         Err(death) => {
             lost(Subject::OpenCl, &death, named, findings);
             let stderr = death.stderr.iter().map(|line| format!(" | {line}"));
@@ -96,7 +100,7 @@ pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Opti
         (Some(reason), _) => findings.advice.push(format!("OpenCL: {reason}")),
         (None, _) if !found.devices.is_empty() => {}
         (None, Some(file)) => findings.advice.push(format!(
-            "no OpenCL device: {OPENCL_VARIABLE} names {file}, and no other library is looked at; unset it, or name an OpenCL library that works"
+            "no OpenCL device: {OPENCL_VARIABLE} names {file}, so no other library is tried; unset it, or set it to an OpenCL library that works"
         )),
         (None, None) => findings.advice.push(format!(
             "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set {OPENCL_VARIABLE} to the path of one"
@@ -114,13 +118,13 @@ pub(super) fn opencl(told: std::result::Result<Told<OpenCl>, Death>, named: Opti
 fn lost(subject: Subject, death: &Death, named: Option<&str>, findings: &mut Findings) {
     let remedy = match (subject, named) {
         (Subject::OpenCl, Some(file)) => {
-            format!("unset {OPENCL_VARIABLE}, which names {file}, or name another library in it")
+            format!("unset {OPENCL_VARIABLE}, which names {file}, or set it to another library")
         }
-        (Subject::OpenCl, None) => format!("name another library in {OPENCL_VARIABLE}"),
-        _ => "name another library in HIPCL_HIP_LIBRARY, or another installation in ROCM_PATH".to_owned(),
+        (Subject::OpenCl, None) => format!("set {OPENCL_VARIABLE} to another library"),
+        _ => "set HIPCL_HIP_LIBRARY to another library, or ROCM_PATH to another installation".to_owned(),
     };
     findings.advice.push(format!(
-        "{}: {remedy}, and report this to the maker of the library that was loaded",
+        "{}: {remedy}, and report this to the vendor of the library",
         death.describe(subject)
     ));
 }

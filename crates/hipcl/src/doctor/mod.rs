@@ -56,16 +56,16 @@ pub struct Options {
     /// Print the findings as JSON; with a file name, write them there and print the text as well.
     #[arg(long, value_name = "F.json", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
-    /// Say what has changed since this file of `--json`; the status is then 1 also if something became worse.
+    /// List the changes since this file of `--json`; the exit status is 1 if anything became worse, too.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
-    /// Examine this platform: amd, nvidia or host. Without it the environment chooses, see below.
+    /// Platform to examine (default: chosen by HIPCL_PLATFORM, else the first with a device).
     #[arg(long, value_name = "NAME", value_parser = platforms())]
     pub platform: Option<String>,
-    /// Try this route; may be given several times. Without it every route is tried.
+    /// Route to try; may be repeated (default: every route).
     #[arg(long = "route", value_name = "ROUTE")]
     pub routes: Vec<Route>,
-    /// Seconds that each probe may take before it is killed.
+    /// Time limit of each probe, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub limit: Option<u32>,
 }
@@ -89,7 +89,7 @@ impl Options {
 /// `hipcl`.
 ///
 /// # Errors
-/// An unknown platform name, or a file that can't be read or written.
+/// An unknown platform name, or a file that cannot be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
     let earlier = options.compare.as_deref().map(Findings::read).transpose()?;
     let file = match &options.json {

@@ -1,17 +1,17 @@
 //! OpenCL kernels on HIP streams, tried in a process of its own.
 
 use super::findings::{Findings, OneStream};
-use super::probe::{Asker, Death, OneStreamTried, Subject, Told};
+use super::probe::{Death, OneStreamTried, Prober, Reply, Subject};
 use crate::Result;
 
-pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
-    let mut state = state(asker.ask(Subject::OneStream)?);
+pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
+    let mut state = state(prober.run(Subject::OneStream)?);
     if findings.emulator.is_some() {
         state.figures = None;
     }
     if let Some(death) = &state.died {
         findings.advice.push(format!(
-            "one stream: {}; keep OpenCL's kernels on OpenCL queues (`--kernels queue`), and report this with these findings",
+            "one stream: {}; launch OpenCL kernels on OpenCL queues (`--kernels queue`), and report this failure with these findings",
             death.how
         ));
     }
@@ -19,9 +19,9 @@ pub(super) fn examine(asker: &Asker, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
-    match told {
-        Ok(Told { found, died: None, .. }) => OneStream {
+fn state(reply: std::result::Result<Reply<OneStreamTried>, Death>) -> OneStream {
+    match reply {
+        Ok(Reply { found, died: None, .. }) => OneStream {
             works: found.how.is_some(),
             how: found.how,
             reason: found.reason,
@@ -30,7 +30,7 @@ fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
             died: None,
         },
         // Also after an answer: a program that relied on it would end the same way.
-        Ok(Told { died: Some(death), .. }) | Err(death) => OneStream {
+        Ok(Reply { died: Some(death), .. }) | Err(death) => OneStream {
             works: false,
             how: None,
             reason: Some(death.describe(Subject::OneStream)),
@@ -45,8 +45,8 @@ fn state(told: std::result::Result<Told<OneStreamTried>, Death>) -> OneStream {
 mod tests {
     use super::*;
 
-    fn worked(died: Option<Death>) -> Told<OneStreamTried> {
-        Told {
+    fn worked(died: Option<Death>) -> Reply<OneStreamTried> {
+        Reply {
             found: OneStreamTried {
                 how: Some("by a test".to_owned()),
                 reason: None,
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn a_process_that_dies_proves_nothing_even_after_its_answer() {
         assert!(state(Ok(worked(None))).works);
-        for told in [Err(death()), Ok(worked(Some(death())))] {
-            let state = state(told);
+        for reply in [Err(death()), Ok(worked(Some(death())))] {
+            let state = state(reply);
             assert!(!state.works && state.how.is_none());
             let reason = state.reason.expect("a reason");
             assert_eq!(reason, "died by SIGSEGV in the probe of one-stream");

@@ -24,7 +24,7 @@ pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&
         works(out, route)?;
     }
     for route in routes.iter().filter(|route| !route.works) {
-        let reason = route.reason.as_deref().unwrap_or("no reason was told");
+        let reason = route.reason.as_deref().unwrap_or("unknown reason");
         let kind = if route.impossible { "-  " } else { "no " };
         writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
     }
@@ -34,7 +34,7 @@ pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&
             (None, reason) if host_ptr.impossible => ("-  ", reason.as_deref().unwrap_or("")),
             (None, reason) => ("no ", reason.as_deref().unwrap_or("not tried")),
         };
-        writeln!(out, "  {kind}HIP's memory as a cl_mem: {text}")?;
+        writeln!(out, "  {kind}HIP memory as a cl_mem: {text}")?;
     }
     for route in routes {
         stderr(out, &route.route, route.died.as_ref())?;
@@ -81,7 +81,7 @@ pub(super) fn grades(out: &mut String, grades: &[GradeState]) -> fmt::Result {
     for state in grades {
         let name = &state.grade;
         if !state.works {
-            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            let reason = state.reason.as_deref().unwrap_or("unknown reason");
             writeln!(out, "  no {name:<9} {reason}")?;
             continue;
         }
@@ -109,10 +109,10 @@ pub(super) fn grades(out: &mut String, grades: &[GradeState]) -> fmt::Result {
 
 /// A line, for there is nothing to compare.
 pub(super) fn one_stream(out: &mut String, state: &OneStream) -> fmt::Result {
-    let title = "OpenCL's kernels on HIP streams";
+    let title = "OpenCL kernels on HIP streams";
     match &state.how {
         None => {
-            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            let reason = state.reason.as_deref().unwrap_or("unknown reason");
             writeln!(out, "\n  no {title}: {reason}")?;
         }
         Some(how) => {
@@ -120,7 +120,7 @@ pub(super) fn one_stream(out: &mut String, state: &OneStream) -> fmt::Result {
             if let Some(figures) = &state.figures {
                 write!(
                     out,
-                    "; an empty one takes {:.1} us with the wait, {:.1} us among others",
+                    "; an empty kernel takes {:.1} us with the wait, {:.1} us in a busy stream",
                     figures.waited_us, figures.queued_us
                 )?;
             }
@@ -146,7 +146,7 @@ pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> 
     for state in allocations {
         let call = &state.call;
         if !state.works {
-            let reason = state.reason.as_deref().unwrap_or("no reason was told");
+            let reason = state.reason.as_deref().unwrap_or("unknown reason");
             writeln!(out, "  no {call:<31}{reason}")?;
             continue;
         }

@@ -40,7 +40,7 @@ impl Findings {
         if let Some(emulator) = &self.emulator {
             writeln!(
                 out,
-                "the GPU is emulated by {emulator}: results are those of the libraries below, times mean nothing"
+                "{emulator} emulates the GPU: results come from the libraries below, times are meaningless"
             )?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Findings {
             let mark = match state {
                 State::Good => "ok ",
                 State::Bad => "no ",
-                State::Told => "   ",
+                State::Info => "   ",
                 State::Unknown => "?  ",
             };
             writeln!(out, "  {mark} {name:<width$}  {found}")?;

@@ -13,7 +13,7 @@ pub(crate) fn rate(rate_hz: f64) -> Result<()> {
         Ok(())
     } else {
         Err(Error::input(format!(
-            "{rate_hz} Hz is no sample rate: give --rate as a positive number of samples per second"
+            "{rate_hz} Hz is not a sample rate; set --rate to a positive number of samples per second"
         )))
     }
 }
@@ -26,18 +26,18 @@ pub(crate) fn samples(path: &Path, samples: &[C32]) -> Result<()> {
         .position(|sample| !sample.re.is_finite() || !sample.im.is_finite())
     {
         return Err(Error::input(format!(
-            "sample {index} of `{path}` is {}: check --format, or repair the recording",
+            "sample {index} of `{path}` is {}; check --format, or repair the recording",
             samples[index]
         )));
     }
     let Some(first) = samples.first() else {
         return Err(Error::input(format!(
-            "`{path}` is empty: record again, or name another file"
+            "`{path}` is empty; record again, or name another file"
         )));
     };
     if samples.iter().all(|sample| sample == first) {
         return Err(Error::input(format!(
-            "all {} samples of `{path}` are {first}: there is no signal in it; check the receiver and --format",
+            "all {} samples of `{path}` are {first}, so it contains no signal; check the receiver and --format",
             samples.len()
         )));
     }
@@ -48,7 +48,7 @@ pub(crate) fn samples(path: &Path, samples: &[C32]) -> Result<()> {
         / samples.len() as f64;
     if !MEAN_POWER.contains(&power) {
         return Err(Error::input(format!(
-            "the mean power of `{path}` is {power:e}, outside of 1e-24..1e24: check --format, or scale the recording"
+            "the mean power of `{path}` is {power:e}, outside 1e-24..1e24; check --format, or scale the recording"
         )));
     }
     Ok(())

@@ -57,7 +57,7 @@ pub(crate) fn text(path: &Path) -> Result<String> {
         .map_err(|error| Error::read(path, error))?;
     if text.len() as u64 > MOST {
         return Err(Error::input(format!(
-            "`{}` has more than {} MiB of text: name another file",
+            "`{}` has more than {} MiB of text; name another file",
             path.display(),
             MOST >> 20
         )));
@@ -82,12 +82,12 @@ pub fn read_first(
     let stated = |rate: Option<f64>| {
         rate.ok_or_else(|| {
             Error::input(format!(
-                "`{}` does not state its sample rate: give --rate HZ",
+                "`{}` does not state its sample rate; set --rate",
                 path.display()
             ))
         })
     };
-    let raw = |layout| sigmf::Described {
+    let raw = |layout| sigmf::Metadata {
         data: path.to_path_buf(),
         layout,
         rate_hz: None,
@@ -95,7 +95,7 @@ pub fn read_first(
     let described = match format.or_else(|| Format::of(path)) {
         None => {
             return Err(Error::input(format!(
-                "the name of `{}` does not tell its format: give --format {}",
+                "the name of `{}` does not indicate its format; set --format to {}",
                 path.display(),
                 Format::names()
             )));

@@ -13,20 +13,20 @@ pub(super) fn read(path: &Path) -> Result<Vec<C32>> {
     let file = File::open(path).map_err(|error| Error::read(path, error))?;
     if file.metadata().map_err(|error| Error::read(path, error))?.len() == 0 {
         return Err(Error::input(format!(
-            "`{}` is empty: record again, or name another file",
+            "`{}` is empty; record again, or name another file",
             path.display()
         )));
     }
     let array = crate::npy::read::<Ix1>(BufReader::new(file)).map_err(|error| {
         Error::input(format!(
-            "`{}` can't be used as .npy: {}; it must be whole and hold a one-dimensional complex64 array: `numpy.save(f, x.astype(numpy.complex64))`",
+            "cannot use `{}` as .npy: {}; save a one-dimensional complex64 array with `numpy.save(f, x.astype(numpy.complex64))`",
             path.display(),
             crate::error::one_line(&error.to_string())
         ))
     })?;
     if array.is_empty() {
         return Err(Error::input(format!(
-            "`{}` holds an array of no elements: record again, or name another file",
+            "`{}` contains an empty array; record again, or name another file",
             path.display()
         )));
     }

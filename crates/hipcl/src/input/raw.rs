@@ -47,13 +47,13 @@ pub(super) fn read(path: &Path, layout: Layout, most: usize) -> Result<Vec<C32>>
 fn check_whole(path: &Path, length: u64, size: u64) -> Result<()> {
     if length == 0 {
         return Err(Error::input(format!(
-            "`{}` is empty: record again, or name another file",
+            "`{}` is empty; record again, or name another file",
             path.display()
         )));
     }
     if !length.is_multiple_of(size) {
         return Err(Error::input(format!(
-            "`{}` is truncated or of another format: {length} bytes are no multiple of the {size} bytes of a sample; check --format or copy the file again",
+            "`{}` is truncated or has another format: {length} bytes are not a multiple of the {size} bytes of a sample; check --format, or copy the file again",
             path.display()
         )));
     }
@@ -64,7 +64,7 @@ fn check_whole(path: &Path, length: u64, size: u64) -> Result<()> {
 fn decode(path: &Path, bytes: &[u8], layout: Layout) -> Result<Vec<C32>> {
     if layout != Layout::Cf32 && holds_floats(bytes) {
         return Err(Error::input(format!(
-            "`{}` holds 32-bit floats, not integers: give --format cf32",
+            "`{}` contains 32-bit floats, not integers; use --format cf32",
             path.display()
         )));
     }

@@ -42,20 +42,20 @@ fn one() -> u64 {
 }
 
 /// Where the samples of a recording lie and how, and its rate if the metadata states one.
-pub(super) struct Described {
+pub(super) struct Metadata {
     pub data: PathBuf,
     pub layout: Layout,
     pub rate_hz: Option<f64>,
 }
 
 /// Reads the metadata of the recording that `path` names: its metadata file, its data file, or both without the ending.
-pub(super) fn read(path: &Path) -> Result<Described> {
+pub(super) fn read(path: &Path) -> Result<Metadata> {
     let meta_path = sibling(path, "sigmf-meta");
     let text = super::text(&meta_path)?;
     let wrong = |cause: String| Error::input(format!("`{}`: {cause}", meta_path.display()));
     let meta: Meta = serde_json::from_str(&text).map_err(|error| {
         wrong(format!(
-            "no SigMF metadata: {error}; check the file, or read the data with --format and --rate"
+            "not SigMF metadata: {error}; check the file, or read the data with --format and --rate"
         ))
     })?;
 
@@ -67,35 +67,35 @@ pub(super) fn read(path: &Path) -> Result<Described> {
         "cu8" => Layout::Cu8,
         other => {
             return Err(wrong(format!(
-                "core:datatype `{other}` is not supported: convert it to cf32_le, ci16_le, ci8 or cu8"
+                "core:datatype `{other}` is not supported; convert the data to cf32_le, ci16_le, ci8 or cu8"
             )));
         }
     };
     if global.channels != 1 {
         return Err(wrong(format!(
-            "{} interleaved channels: extract one of them first",
+            "the data has {} interleaved channels; extract one of them first",
             global.channels
         )));
     }
     if global.metadata_only || global.dataset.is_some() {
         return Err(wrong(
-            "its samples are not in a .sigmf-data file: read them with --format and --rate".into(),
+            "its samples are not in a .sigmf-data file; read them with --format and --rate".into(),
         ));
     }
     if global.trailing_bytes != 0 || meta.captures.iter().any(|capture| capture.header_bytes != 0) {
         return Err(wrong(
-            "its data file holds other bytes than samples (header or trailing bytes): strip them first".into(),
+            "its data file contains header or trailing bytes; remove them first".into(),
         ));
     }
     if let Some(rate) = global.sample_rate {
         super::check::rate(rate).map_err(|_| {
             wrong(format!(
-                "core:sample_rate {rate} is no rate: correct it, or give --rate HZ"
+                "core:sample_rate {rate} is not a sample rate; correct it, or set --rate"
             ))
         })?;
     }
 
-    Ok(Described {
+    Ok(Metadata {
         data: sibling(path, "sigmf-data"),
         layout,
         rate_hz: global.sample_rate,

@@ -18,15 +18,15 @@ pub enum Waits {
 /// Where OpenCL's kernels are launched, and how.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Launch {
-    /// Where OpenCL's kernels are launched: on HIP's stream, or on an OpenCL queue with hand-offs. If not given: on the
-    /// stream where that works, and on the queue where it does not or a route is named.
+    /// Where OpenCL kernels run: on the HIP stream, or on an OpenCL queue with hand-offs (default: the stream where
+    /// that works and no route is named, else the queue).
     #[arg(long, value_enum, value_name = "WHERE")]
     pub kernels: Option<Kernels>,
-    /// Capture the stages on HIP's stream once, and replay them as a HIP graph. `note` puts two iterations into it (an
-    /// odd number becomes the next even one), `capon` two graphs around the inverse.
+    /// Capture the stages on the HIP stream once, and replay them as a HIP graph. `note` captures two iterations (an
+    /// odd number is rounded up to the next even one), `capon` makes two graphs around the inverse.
     #[arg(long)]
     pub graph: bool,
-    /// When the host waits for stages that are no graph.
+    /// When the host waits for stages that are not a graph.
     #[arg(skip)]
     pub waits: Waits,
 }
@@ -45,19 +45,19 @@ impl Launch {
         let kernels = match self.kernels {
             Some(Kernels::Queue) if self.graph => {
                 return Err(Error::input(
-                    "--graph is for kernels on one HIP stream, and --kernels queue has two sides; leave one of them out",
+                    "--graph needs all kernels on one HIP stream, but --kernels queue uses an OpenCL queue too; remove one of them",
                 ));
             }
             Some(Kernels::Queue) if only_on_stream => {
                 return Err(Error::input(
-                    "kernels on an OpenCL queue are waited for one stage at a time; wait so, or launch them on one stream",
+                    "kernels on an OpenCL queue need a wait after each stage; use that, or launch them on one stream",
                 ));
             }
             Some(kernels) => kernels,
             None if only_on_stream => Kernels::Stream,
             None => {
                 let why = if route_is_named {
-                    let why = "a route was named, and a route joins two sides; see --kernels stream";
+                    let why = "a route was named, and routes join a queue and a stream; see --kernels stream";
                     why.to_owned()
                 } else {
                     match make(Kernels::Stream) {
@@ -127,6 +127,6 @@ mod tests {
             ..asked(QUEUE, false)
         };
         let refused = together.choose(false, works);
-        assert!(refused.is_err_and(|error| error.one_line().contains("one stage at a time")));
+        assert!(refused.is_err_and(|error| error.one_line().contains("a wait after each stage")));
     }
 }

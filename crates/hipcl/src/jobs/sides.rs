@@ -8,7 +8,7 @@
 //! | [`Sides::read`] | `Shared::cl` | `Shared::hip` |
 //! | [`Sides::write`] | `Shared::cl_mut` | `Shared::hip_mut` |
 //!
-//! One `Sides` makes all of a job, so that its launches and their arguments are of the same kind.
+//! One `Sides` makes all of a job, so its launches and their arguments are of the same kind.
 
 use bytemuck::Pod;
 use clmgr::fft::{Direction, Plan};
@@ -86,7 +86,7 @@ impl Sides {
         })
     }
 
-    /// Compiles an OpenCL program; fails where HIP can't run it, if it is for the stream.
+    /// Compiles an OpenCL program; fails where HIP cannot run it, if it is for the stream.
     pub fn program(&self, bridge: &Bridge, source: &str) -> Result<Program> {
         let program = bridge.programs().get(source, "")?;
         Ok(match self.queue {

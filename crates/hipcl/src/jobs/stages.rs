@@ -196,7 +196,7 @@ impl Display for Span {
 
 fn not_recorded(stages: &str, error: &dyn Display) -> Error {
     Error::input(format!(
-        "no HIP graph of `{stages}` can be recorded here ({error}); leave --graph out"
+        "cannot record `{stages}` as a HIP graph ({error}); run without --graph"
     ))
 }
 
@@ -255,7 +255,10 @@ mod tests {
             stages.stage("d", ApiName::Hip, 0, || Ok(sides.stream.synchronize()?))
         });
         let error = error.err().expect("a wait can't be recorded").one_line();
-        assert!(error.contains("`d`") && error.contains("leave --graph out"), "{error}");
+        assert!(
+            error.contains("`d`") && error.contains("run without --graph"),
+            "{error}"
+        );
         // The stream is usable afterwards.
         sides.wait(ApiName::Hip).expect("an idle stream");
     }

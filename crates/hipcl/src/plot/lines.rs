@@ -78,7 +78,7 @@ pub(super) fn draw(
             ((pixel.0 - base.0, pixel.1 - base.1), label.as_str())
         })
         .collect();
-    // the highest first, so that a label has only lower marks below it
+    // the highest first, so a label has only lower marks below it
     at.sort_by_key(|((_, y), _)| *y);
     let peaks: Vec<(i32, i32)> = at.iter().map(|(peak, _)| *peak).collect();
     let mut taken: Vec<Label> = Vec::new();

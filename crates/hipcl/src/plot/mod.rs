@@ -105,7 +105,7 @@ fn fonts() -> Result<()> {
         *REGISTERED.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
     registered
         .then_some(())
-        .ok_or_else(|| Error::Plot("the embedded typeface can't be read".into()))
+        .ok_or_else(|| Error::Plot("the embedded typeface cannot be read".into()))
 }
 
 fn text(size: u32, colour: RGBColor) -> TextStyle<'static> {

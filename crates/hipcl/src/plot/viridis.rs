@@ -1,4 +1,4 @@
-//! A colour scale that grows evenly in lightness, so that it reads the same in grey and for colour-blind eyes.
+//! A colour scale that grows evenly in lightness, so it reads the same in grey and for colour-blind eyes.
 
 /// Viridis at nine equal steps.
 const STOPS: [[f32; 3]; 9] = [

@@ -31,7 +31,7 @@ impl AdoptedSvm {
                 return Err(Error::Unsupported {
                     route: Route::SvmFine,
                     reason:
-                        "memory of the host's own allocator is not known to HIP; register it, as route host-pinned does"
+                        "HIP does not know memory of the host's own allocator; register it, as route host-pinned does"
                             .into(),
                 });
             }

@@ -113,7 +113,7 @@ impl SubBuffer {
 impl Drop for SubBuffer {
     fn drop(&mut self) {
         if let Some(release) = self.context.api().clReleaseMemObject {
-            // SAFETY: the reference of the creation is given back once. It can't fail for a living
+            // SAFETY: the reference of the creation is given back once. It cannot fail for a living
             // object, and nothing could be done about it.
             unsafe { release(std::ptr::with_exposed_provenance_mut(self.raw)) };
         }

@@ -1,7 +1,7 @@
 //! OpenCL's memory as a dma-buf that HIP imports: a second address for the same pages.
 //!
-//! HIP knows an import as memory of its own, with bounds, so that its copies, peers and processes
-//! may use it, which they must not do with a bare OpenCL address.
+//! HIP knows an import as memory of its own, with bounds, so its copies, peers and processes may use it, which they
+//! must not do with a bare OpenCL address.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -33,13 +33,13 @@ pub(crate) struct DmaBuf {
 /// Why exporting is not tried, if it is not.
 pub(super) fn refusal(core: &Core) -> Option<String> {
     if core.hsa.is_none() {
-        return Some("there is no HSA runtime to export memory".into());
+        return Some("there is no HSA runtime that could export memory".into());
     }
     let version = core.hip.versions().ok()?.runtime;
     let is_known = || *core.survives_exports.get_or_init(|| Survival::of(core).is_known());
     (version >= CRASHES_SINCE && !core.force_dma_buf && !is_known()).then(|| {
         format!(
-            "HIP {}.{} may crash after an export (rocm-systems issue 8517), and no process has shown that it does not here; run `hipcl doctor`, which tries it in a process of its own and remembers, or set Options::force_dma_buf",
+            "HIP {}.{} may crash after an export (rocm-systems issue 8517), and no probe has shown that it does not on this machine; run `hipcl doctor`, which tries it in a separate process and keeps the result, or set Options::force_dma_buf",
             version / 10_000_000,
             version / 100_000 % 100
         )
@@ -57,7 +57,7 @@ impl DmaBuf {
         let hsa = core
             .hsa
             .as_ref()
-            .ok_or_else(|| unsupported("there is no HSA runtime to export memory".into()))?;
+            .ok_or_else(|| unsupported("there is no HSA runtime that could export memory".into()))?;
         let bytes = original.bytes();
         let exported = hsa.export(original.hip_ptr().cast(), bytes).map_err(unsupported)?;
         // The descriptor is that of a block, in which the memory begins at the offset. HIP maps it

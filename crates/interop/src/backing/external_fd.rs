@@ -144,8 +144,8 @@ impl ExternalFd {
                 // SAFETY: see above.
                 unsafe { Self::of(core, memory, bytes) }.map_err(|as_others| Error::Failed {
                     tried: vec![
-                        (route, format!("as HIP's virtual memory: {as_hips}")),
-                        (route, format!("as another API's memory: {as_others}")),
+                        (route, format!("as HIP virtual memory: {as_hips}")),
+                        (route, format!("as memory of another API: {as_others}")),
                     ],
                 })?
             }
@@ -205,7 +205,7 @@ impl ExternalFd {
 fn duplicate(fd: &OwnedFd) -> Result<OwnedFd> {
     fd.try_clone().map_err(|error| Error::Unsupported {
         route: Route::ExternalFd,
-        reason: format!("the descriptor cannot be duplicated: {error}"),
+        reason: format!("cannot duplicate the file descriptor: {error}"),
     })
 }
 
@@ -261,8 +261,8 @@ impl Backing for ExternalFd {
         true
     }
 
-    /// Memory that OpenCL has acquired must not be accessed outside of it, none of it
-    /// (OpenCL, `clEnqueueReleaseExternalMemObjectsKHR`).
+    /// Memory that OpenCL has acquired must not be accessed outside it, none of it (OpenCL,
+    /// `clEnqueueReleaseExternalMemObjectsKHR`).
     fn is_handed_whole(&self) -> bool {
         true
     }
@@ -331,11 +331,11 @@ impl Backing for ExternalFd {
             (Carrier::HipFd, Some(exporter)) => Outgoing::hip_fd(exporter),
             (Carrier::HipFd, None) => Err(outgoing::refused(
                 carrier,
-                "the memory belongs to other code, which alone may share it".into(),
+                "the memory belongs to other code; only its owner may share it".into(),
             )),
             _ => Err(outgoing::refused(
                 carrier,
-                "HIP's virtual memory goes by its own descriptor alone".into(),
+                "HIP virtual memory can be shared only by its own file descriptor".into(),
             )),
         }
     }

@@ -1,10 +1,9 @@
 //! HIP's memory as a buffer object, for OpenCL code that takes nothing else.
 //!
-//! `CL_MEM_USE_HOST_PTR` is specified for memory of the host. AMD's OpenCL looks the address up among
-//! its own memory and else locks host pages (opencl/amdocl/cl_memobj.cpp and
-//! rocclr/device/rocm/rocmemory.cpp); what that does for the card's memory is unknown: hence the
-//! [`HostPtrProof`](crate::HostPtrProof). OpenCL receives the object and never the bare address, so that it orders the
-//! object's kernels like those of any other.
+//! `CL_MEM_USE_HOST_PTR` is specified for memory of the host. AMD's OpenCL looks the address up among its own memory
+//! and else locks host pages (opencl/amdocl/cl_memobj.cpp and rocclr/device/rocm/rocmemory.cpp); what that does for the
+//! card's memory is unknown: hence the [`HostPtrProof`](crate::HostPtrProof). OpenCL receives the object and never the
+//! bare address, so it orders the object's kernels like those of any other.
 
 use super::cl_object::{ClObject, in_place};
 use super::gpu_va::reveal;

@@ -36,8 +36,8 @@ enum Kind {
     Exportable(hip::Exporter),
     /// Another process, to which it belongs.
     Foreign,
-    /// Another runtime of this process: HIP knows where it is and no more, so that its kernels take the
-    /// address and its copies do not.
+    /// Another runtime of this process: HIP knows where it is and no more, so its kernels take the address and its
+    /// copies do not.
     Unowned,
 }
 
@@ -205,14 +205,14 @@ impl Backing for HipPointer {
             // SAFETY: the allocation is this value's or its owner's; the sender of the handle keeps this value until
             // the other process has let go.
             (Kind::Malloc | Kind::Adopted, Carrier::IpcHandle) => unsafe { Outgoing::ipc(core, self.hip_ptr()) },
-            (Kind::Malloc | Kind::Adopted, Carrier::HipFd) => {
-                refused("memory of hipMalloc, or of other code, has no descriptor here; use Bridge::alloc_exportable")
-            }
-            (Kind::Exportable(_), _) => refused("HIP's virtual memory goes by its own descriptor alone"),
+            (Kind::Malloc | Kind::Adopted, Carrier::HipFd) => refused(
+                "memory of hipMalloc or of other code has no file descriptor here; use Bridge::alloc_exportable",
+            ),
+            (Kind::Exportable(_), _) => refused("HIP virtual memory can be shared only by its own file descriptor"),
             (Kind::Unowned, _) => {
-                refused("the memory belongs to another runtime of this process, which alone may share it")
+                refused("the memory belongs to another runtime of this process; only its owner may share it")
             }
-            (Kind::Foreign, _) => refused("the memory belongs to another process, which alone may share it"),
+            (Kind::Foreign, _) => refused("the memory belongs to another process; only its owner may share it"),
         }
     }
 

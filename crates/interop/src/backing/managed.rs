@@ -1,7 +1,7 @@
 //! HIP's managed memory: one address for host, HIP and OpenCL's kernels.
 //!
-//! OpenCL knows it no better than any other HIP pointer, so that what
-//! [`HipPointer`](super::hip_pointer::HipPointer) says holds here too.
+//! OpenCL knows it no better than any other HIP pointer, so what [`HipPointer`](super::hip_pointer::HipPointer) says
+//! holds here too.
 
 use super::Backing;
 use super::hip_pointer::{read_by_hip, write_by_hip};

@@ -61,8 +61,7 @@ pub(crate) trait Backing: Send + Sync {
     /// HIP's address of the first byte.
     fn hip_ptr(&self) -> *mut u8;
 
-    /// Whether HIP allocated, registered or imported the memory itself, so that its own copies may
-    /// touch it.
+    /// Whether HIP allocated, registered or imported the memory itself, so its own copies may touch it.
     fn is_known_to_hip(&self) -> bool;
 
     /// The memory as a kernel's argument.
@@ -74,7 +73,7 @@ pub(crate) trait Backing: Send + Sync {
             object @ clmgr::Arg::Mem(_) => Ok(object),
             _ => Err(Error::Unsupported {
                 route: self.route(),
-                reason: "OpenCL would have to take HIP's memory by CL_MEM_USE_HOST_PTR, which a driver may refuse, copy or crash on; use the pointer argument, Bridge::alloc_hip_object with a proof that it works, or another route".into(),
+                reason: "a buffer object over HIP memory needs CL_MEM_USE_HOST_PTR, which a driver may refuse, copy or crash on; use the pointer argument, Bridge::alloc_hip_object with a proof that it works, or another route".into(),
             }),
         }
     }
@@ -101,14 +100,13 @@ pub(crate) trait Backing: Send + Sync {
         Side::Cl
     }
 
-    /// Whether the host has a part in every change of side, so that it must wait for one, unless the
-    /// hand-off [follows the queues](crate::handoff::Handoff::follows_queues) and the memory
-    /// [changes sides by them](Self::leaves_by_queue).
+    /// Whether the host has a part in every change of side, so it must wait for one, unless the hand-off [follows the
+    /// queues](crate::handoff::Handoff::follows_queues) and the memory [changes sides by them](Self::leaves_by_queue).
     fn needs_host(&self) -> bool {
         false
     }
 
-    /// Whether the whole belongs to one API at a time: parts of it can't be on both sides at once.
+    /// Whether the whole belongs to one API at a time: parts of it cannot be on both sides at once.
     fn is_handed_whole(&self) -> bool {
         false
     }
@@ -146,7 +144,7 @@ pub(crate) trait Backing: Send + Sync {
 
     /// What another process opens to reach the memory, which stays where it is for as long as this value lives.
     fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {
-        let reason = format!("memory of route {} is not carried so", self.route());
+        let reason = format!("this carrier does not support memory of route {}", self.route());
         Err(outgoing::refused(carrier, reason))
     }
 
@@ -181,10 +179,10 @@ pub(crate) fn allocate(core: &Core, route: Route, bytes: usize) -> Result<Box<dy
 pub(crate) fn gate(core: &Core, route: Route) -> Result<()> {
     let reason = match route {
         _ if route.needs_one_address_space() && !core.platform.facts().one_address_space => {
-            "OpenCL and HIP are two contexts on this GPU, and an address of one means nothing in the other; use external-fd".to_owned()
+            "OpenCL and HIP have separate address spaces on this GPU; use external-fd".to_owned()
         }
         Route::HipPointer if core.foreign.is_some_and(|hooks| !(hooks.reaches_hip)()) => {
-            "the software device keeps its memory from everyone but itself (HIP_HOST_STRICT=2), and OpenCL is someone else; use svm-coarse".to_owned()
+            "the software device hides its memory from all other code (HIP_HOST_STRICT=2), including OpenCL; use svm-coarse".to_owned()
         }
         Route::DmaBuf => match dma_buf::refusal(core) {
             Some(reason) => reason,

@@ -36,7 +36,7 @@ impl Outgoing {
             return Err(refused(reason));
         }
         let Some(hsa) = &core.hsa else {
-            return Err(refused("there is no HSA runtime to export memory".into()));
+            return Err(refused("there is no HSA runtime that could export memory".into()));
         };
         let exported = hsa.export(ptr.cast(), bytes).map_err(refused)?;
         Ok(Self {

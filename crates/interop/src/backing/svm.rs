@@ -102,7 +102,7 @@ impl Backing for Svm {
             Carrier::DmaBuf => Outgoing::dma_buf(core, self.hip_ptr(), self.bytes()),
             _ => Err(super::outgoing::refused(
                 carrier,
-                "the memory is OpenCL's, which HIP does not share".into(),
+                "the memory belongs to OpenCL, and HIP cannot share it".into(),
             )),
         }
     }

@@ -36,8 +36,8 @@ pub(super) fn choose(routes: &[RouteReport], options: &Options) -> Result<Arc<[R
 fn reasons<'a>(routes: impl Iterator<Item = &'a RouteReport>) -> Error {
     let reason = |report: &RouteReport| match &report.outcome {
         Err(reason) => reason.clone(),
-        Ok(_) if report.route.is_copy() => "works, but copies, which is not permitted".into(),
-        Ok(_) => "works, but has to be named".into(),
+        Ok(_) if report.route.is_copy() => "it works, but it copies, which the policy does not permit".into(),
+        Ok(_) => "it works, but is used only on request (Options::route)".into(),
     };
     Error::NotPossible {
         tried: routes.map(|report| (report.route, reason(report))).collect(),
@@ -89,7 +89,7 @@ mod tests {
             matches!(error, Error::NotPossible { ref tried } if tried.len() == 3),
             "{text}"
         );
-        assert!(text.contains("no SVM") && text.contains("not permitted"), "{text}");
+        assert!(text.contains("no SVM") && text.contains("does not permit"), "{text}");
         let routes = choose(&reports(false), &with(Policy::PreferDirect)).expect("may copy");
         assert_eq!(*routes, [Route::Staging]);
     }
@@ -113,7 +113,9 @@ mod tests {
         reports[0].outcome = Ok(Residency::HostPinned);
         let error = choose(&reports, &with(Policy::DirectOnly)).expect_err("not named");
         assert!(
-            error.to_string().contains("svm-fine: works, but has to be named"),
+            error
+                .to_string()
+                .contains("svm-fine: it works, but is used only on request (Options::route)"),
             "{error}"
         );
         let named = Options {

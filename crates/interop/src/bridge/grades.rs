@@ -116,7 +116,7 @@ impl Grades {
             .iter()
             .find(|report| report.grade == grade)
             .and_then(|report| report.outcome.clone().err())
-            .unwrap_or_else(|| "it was not looked at".into())
+            .unwrap_or_else(|| "it was not probed".into())
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(grades.choose(None).expect("a grade").grade(), Grade::Host);
         let absent = grades.choose(Some(Grade::Device)).map(drop);
         let absent = absent.expect_err("not proven").to_string();
-        assert!(absent.ends_with("it was not looked at"), "{absent}");
+        assert!(absent.ends_with("it was not probed"), "{absent}");
         #[cfg(feature = "vulkan")]
         {
             let limit = Some(Duration::from_secs(7));

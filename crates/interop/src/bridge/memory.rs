@@ -71,7 +71,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let object = unsafe { ExternalBuffer::<u8>::wrap(&core.external, raw, needs) }?;
         let object = ClObject::Foreign(object);
-        // A view of shared virtual memory is no part, though some drivers name an object behind it.
+        // A view of shared virtual memory is not part, though some drivers name an object behind it.
         let is_part = info.is_sub_buffer() && info.uses_svm != Some(true);
         let (offset, whole) = if is_part {
             // SAFETY: a part keeps its whole alive.
@@ -170,7 +170,7 @@ impl Bridge {
             return Err(Error::Unsupported {
                 route: Route::ExternalFd,
                 reason: format!(
-                    "OpenCL imports memory from its first byte on, not from byte {offset}; adopt all of it and take a part"
+                    "OpenCL imports memory only from its first byte, not from byte {offset}; adopt all of it, and take a part"
                 ),
             });
         };
@@ -181,6 +181,6 @@ impl Bridge {
 fn not_for(route: Route, what: &str) -> Error {
     Error::Unsupported {
         route,
-        reason: format!("it does not carry {what}"),
+        reason: format!("it does not support {what}"),
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn candidates(
         Some(index) => devices.get(index..=index).ok_or_else(|| Error::NoPair {
             hip: describe(hip),
             reason: format!(
-                "there is no OpenCL device {index}, only {} (counted from 0)",
+                "there is no OpenCL device {index}; there are {} (counted from 0)",
                 devices.len()
             ),
         })?,
@@ -85,7 +85,9 @@ fn refusal(platform: Platform, devices: &[clmgr::Device]) -> String {
     let seen = devices.iter().map(one).collect::<Vec<_>>().join(", ");
     match platform.facts().is_model {
         true => {
-            format!("none of {seen} is a CPU; run `cargo xtask setup --force-local` to add a CPU runtime")
+            format!(
+                "none of {seen} is a CPU, which the software device needs; run `cargo xtask setup --force-local` to add a CPU runtime"
+            )
         }
         false => format!(
             "none of {seen} is at that PCI address; check ROCR_VISIBLE_DEVICES, \

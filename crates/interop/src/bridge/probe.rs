@@ -50,7 +50,7 @@ impl Probe {
         (blas, blas_missing): (Option<rocblas::Library>, String),
         mut opening: Vec<FirstCall>,
     ) -> Result<Self> {
-        let program = once(&mut opening, "OpenCL program, or its cache", || {
+        let program = once(&mut opening, "OpenCL program, or its cache entry", || {
             Ok(core.programs.get(include_str!("../../kernels/probe.cl"), "")?)
         })?;
         let module = once(&mut opening, "HIP program", || {
@@ -158,7 +158,7 @@ impl Probe {
             // The exchange would be the host's, and prove nothing.
             return Err(Error::NoGrade {
                 grade: handoff.grade(),
-                reason: format!("the host takes part in every change of side on route {route}"),
+                reason: format!("the host takes part in every hand-off on route {route}"),
             });
         }
         for direction in Direction::BOTH {

@@ -12,8 +12,8 @@ use crate::Residency;
 
 /// The HSA runtime, kept initialised.
 ///
-/// HIP has initialised it already on real hardware; its calls are counted, so that one more pair
-/// is harmless, and without it the queries would depend on what HIP does inside itself.
+/// HIP has initialised it already on real hardware; its calls are counted, so one more pair is harmless, and without it
+/// the queries would depend on what HIP does inside itself.
 pub(crate) struct Hsa(Arc<hsa_sys::Api>);
 
 /// The allocation that an address lies in.
@@ -109,14 +109,14 @@ impl Hsa {
             self.0.hsa_amd_portable_export_dmabuf,
             self.0.hsa_amd_portable_close_dmabuf,
         ) else {
-            return Err("hsa_amd_portable_export_dmabuf is missing; it came with ROCm 5.6".into());
+            return Err("hsa_amd_portable_export_dmabuf is missing; ROCm 5.6 introduced it".into());
         };
         let (mut fd, mut offset) = (-1, 0);
         // SAFETY: only looked up in the runtime's table of allocations; both places are valid.
         let status = unsafe { export(ptr, bytes, &mut fd, &mut offset) };
         if status != SUCCESS {
             return Err(format!(
-                "hsa_amd_portable_export_dmabuf({ptr:p}, {bytes} bytes) answered {:#x}{}",
+                "hsa_amd_portable_export_dmabuf({ptr:p}, {bytes} bytes) returned {:#x}{}",
                 status.0,
                 remedy(status)
             ));
@@ -124,10 +124,10 @@ impl Hsa {
         let Ok(offset) = usize::try_from(offset) else {
             // SAFETY: the descriptor that the export gave.
             let _ = unsafe { close(fd) };
-            return Err(format!("the export's offset {offset} is no size"));
+            return Err(format!("the offset {offset} of the export exceeds the address space"));
         };
         // SAFETY: a new descriptor that is the caller's; `hsa_amd_portable_close_dmabuf` closes it
-        // and does nothing else (runtime.cpp, `DmaBufClose`), so that dropping it will do.
+        // and does nothing else (runtime.cpp, `DmaBufClose`), so dropping it will do.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(DmaBuf { fd, offset })
     }
@@ -168,9 +168,7 @@ impl Hsa {
 
 fn remedy(status: hsa_status_t) -> &'static str {
     match status {
-        hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT => {
-            " (invalid agent): it lies in host memory, which has no dma-buf"
-        }
+        hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT => " (invalid agent): host memory has no dma-buf",
         hsa_status_t::HSA_STATUS_ERROR_INVALID_ALLOCATION => {
             " (invalid allocation): the runtime knows no such device memory"
         }

@@ -106,7 +106,7 @@ impl HostPtrProof {
         Err(Error::Unsupported {
             route: Route::HipPointer,
             reason: format!(
-                "the proof for CL_MEM_USE_HOST_PTR is of `{}`, and this bridge is on `{here}`; seek one there",
+                "the proof for CL_MEM_USE_HOST_PTR was made on `{}`, but this bridge uses `{here}`; make one there",
                 self.of
             ),
         })

@@ -17,9 +17,9 @@ fn twice(calls: &mut Vec<FirstCall>, what: &'static str, mut call: impl FnMut() 
 }
 
 impl Bridge {
-    /// Makes the calls that are slow the first time, so that the program's own are not: an allocation, a
-    /// kernel of each API, a hand-off each way, and with rocBLAS a handle and a product. Returns the cost of each,
-    /// those of the bridge's opening first.
+    /// Makes the calls that are slow the first time, so the program's own are not: an allocation, a kernel of each API,
+    /// a hand-off each way, and with rocBLAS a handle and a product. Returns the cost of each, those of the bridge's
+    /// opening first.
     ///
     /// # Errors
     /// The first call that fails.

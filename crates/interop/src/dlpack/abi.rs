@@ -82,7 +82,7 @@ pub struct Tensor {
     pub byte_offset: u64,
 }
 
-/// `DLManagedTensor`, the form without a version, which can't be marked as read-only.
+/// `DLManagedTensor`, the form without a version, which cannot be marked as read-only.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ManagedTensor {

@@ -5,7 +5,7 @@ use super::abi::DataType;
 
 /// An element that DLPack has a name for: integers, `f32`, `f64`, and complex numbers of both.
 ///
-/// A tensor's reader believes the name, so that no other type can take one:
+/// A tensor's reader believes the name, so no other type can take one:
 ///
 /// ```compile_fail,E0277
 /// # use interop::dlpack::{Element, abi::DataType};

@@ -170,7 +170,7 @@ impl<T: Element> Shared<T> {
                 // SAFETY: the allocation of above, which no other code has seen.
                 let context = unsafe { Box::from_raw(context) };
                 Err((
-                    refused("a tensor without a version cannot say that it is read-only; use ManagedTensorVersioned"),
+                    refused("a tensor without a version cannot be marked read-only; use ManagedTensorVersioned"),
                     context.shared,
                 ))
             }
@@ -181,12 +181,12 @@ impl<T: Element> Shared<T> {
         let reach = layout.reach()?;
         if reach > self.len() {
             return Err(refused(format!(
-                "the layout reaches to element {reach} of a buffer of {}",
+                "the layout extends to element {reach} of a buffer of {} elements",
                 self.len()
             )));
         }
         if i32::try_from(layout.shape.len()).is_err() {
-            return Err(refused("a tensor cannot have that many dimensions"));
+            return Err(refused("the tensor has too many dimensions"));
         }
         let device_type = device_type(self.core(), self.residency())?;
         let access = match read_only {

@@ -65,7 +65,7 @@ impl Bridge {
     ///
     /// Device memory is taken in place ([`Route::HipPointer`]) as by [`adopt_hip`](Self::adopt_hip); a read-only tensor
     /// then yields a buffer that refuses writes. Host memory (`kDLCPU`, `kDLROCMHost`, `kDLCUDAHost`), and device
-    /// memory that OpenCL can't use (nvidia), is copied to the bridge's own memory if the [`Policy`](crate::Policy)
+    /// memory that OpenCL cannot use (nvidia), is copied to the bridge's own memory if the [`Policy`](crate::Policy)
     /// permits copies, that is, if [`permitted`](Self::permitted) has [`Route::Staging`]. The copy counts as one of the
     /// data set, waits for `ready`, and is a buffer like any other ([`Taken::is_copy`]).
     ///
@@ -90,7 +90,7 @@ impl Bridge {
         // SAFETY: the caller's promise.
         let described = unsafe { F::tensor(tensor) }.map_err(|major| {
             refused(format!(
-                "the tensor is of major version {major}, of which nothing is known; ask the producer for version 1"
+                "the tensor has the unknown major version {major}; have the producer export version 1"
             ))
         })?;
         let core = self.core();
@@ -102,7 +102,7 @@ impl Bridge {
         let is_on_host = is_on_host(described.device);
         if described.device != here && !is_on_host {
             return Err(refused(format!(
-                "the tensor is on {:?}, not on {here:?}; have its library move it there",
+                "the tensor is on {:?}, not on {here:?}; move it there with the library that produced it",
                 described.device
             )));
         }
@@ -112,7 +112,7 @@ impl Bridge {
         let offset = usize::try_from(described.byte_offset).map_err(|_| refused("the byte offset overflows"))?;
         let first = described.data.wrapping_byte_add(offset).cast::<T>();
         if is_on_host {
-            self.check_copies("memory of the host")?;
+            self.check_copies("host memory")?;
             // SAFETY: the caller's promise: the elements of the layout are there.
             return unsafe { self.copied_from_host(tensor, first, layout, ready) };
         }
@@ -146,7 +146,7 @@ impl Bridge {
         match self.permitted().contains(&Route::Staging) {
             true => Ok(()),
             false => Err(refused(format!(
-                "a tensor in {of} would have to be copied, which the policy does not permit; use Policy::AllowCopy, or have its library move it to the device"
+                "a tensor in {of} needs a copy, which the policy does not permit; use Policy::AllowCopy, or move it to the device with the library that produced it"
             ))),
         }
     }
@@ -184,7 +184,7 @@ impl Bridge {
         for &route in self.permitted() {
             match self.alloc_on::<T>(route, len) {
                 Ok(shared) if shared.backing().is_known_to_hip() => return Ok(shared),
-                Ok(_) => tried.push((route, "HIP's copies do not take its memory".to_owned())),
+                Ok(_) => tried.push((route, "HIP cannot copy to its memory".to_owned())),
                 Err(error) => tried.push((route, error.to_string())),
             }
         }
@@ -232,7 +232,7 @@ fn is_on_host(device: Device) -> bool {
 unsafe fn check<T: Element>(tensor: &Tensor) -> Result<Layout, Error> {
     if tensor.dtype != T::DATA_TYPE {
         return Err(refused(format!(
-            "the elements are {:?}, not {:?}; take them as what they are",
+            "the elements are {:?}, not {:?}; import them as their own type",
             tensor.dtype,
             T::DATA_TYPE
         )));
@@ -247,7 +247,7 @@ unsafe fn check<T: Element>(tensor: &Tensor) -> Result<Layout, Error> {
         let value = unsafe { *from.add(dimension) };
         usize::try_from(value).map_err(|_| {
             refused(format!(
-                "dimension {dimension} has a size or stride of {value}; have its library make it contiguous"
+                "dimension {dimension} has a size or stride of {value}; make the tensor contiguous with the library that produced it"
             ))
         })
     };

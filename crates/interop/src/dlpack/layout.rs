@@ -83,7 +83,7 @@ impl Layout {
     pub(super) fn reach(&self) -> Result<usize> {
         if self.shape.len() != self.strides.len() {
             return Err(refused(format!(
-                "{} strides for {} dimensions; give one for each",
+                "{} strides for {} dimensions; pass one stride for each dimension",
                 self.strides.len(),
                 self.shape.len()
             )));
@@ -92,7 +92,7 @@ impl Layout {
         let mut numbers = self.shape.iter().chain(&self.strides).chain([&self.offset]);
         if let Some(large) = numbers.find(|number| i64::try_from(**number).is_err()) {
             return Err(refused(format!(
-                "a size, stride or offset of {large} is beyond 63 bits; give what the tensor has"
+                "a size, stride or offset of {large} exceeds 63 bits; pass the tensor's own"
             )));
         }
         if self.is_empty() {
@@ -117,7 +117,7 @@ mod tests {
     fn numbers_that_would_turn_negative_are_refused_though_no_element_depends_on_them() {
         for layout in [Layout::matrix(3, 1, usize::MAX), Layout::matrix(0, usize::MAX, 1)] {
             let error = layout.reach().expect_err("beyond 63 bits").to_string();
-            assert!(error.contains("beyond 63 bits"), "{error}");
+            assert!(error.contains("exceeds 63 bits"), "{error}");
         }
     }
 

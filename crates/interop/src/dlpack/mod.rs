@@ -57,7 +57,7 @@ fn device_type(core: &Core, residency: Residency) -> Result<abi::DeviceType> {
         Residency::Managed => names.managed,
         Residency::Unknown => {
             return Err(refused(
-                "where the memory lies is not known, so no device can be named; use a route that tells (svm-coarse, hip-pointer)",
+                "the residency of the memory is unknown, so the tensor has no device; use a route with a known residency (svm-coarse, hip-pointer)",
             ));
         }
     }))

@@ -29,7 +29,7 @@ pub enum Error {
     Blas(rocblas::Error),
     /// OpenCL code that HIP cannot load.
     #[error(
-        "HIP cannot load this OpenCL program: {reason}; launch its kernels on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
+        "HIP cannot load this OpenCL program: {reason}; launch its kernels on an OpenCL queue with `Shared::cl` and `Shared::cl_mut`"
     )]
     NoStreamProgram {
         /// Why.
@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// An OpenCL kernel that cannot run on a HIP stream.
     #[error(
-        "kernel `{kernel}` cannot run on a HIP stream: {reason}; launch it on an OpenCL queue, with `Shared::cl` and `Shared::cl_mut`"
+        "kernel `{kernel}` cannot run on a HIP stream: {reason}; launch it on an OpenCL queue with `Shared::cl` and `Shared::cl_mut`"
     )]
     NotOnStream {
         /// The kernel's name.
@@ -52,7 +52,7 @@ pub enum Error {
         reason: String,
     },
     /// A range beyond the end, or one that ends before it begins.
-    #[error("the range {}..{} does not lie in 0..{len}", range.start, range.end)]
+    #[error("the range {}..{} is outside 0..{len}", range.start, range.end)]
     OutOfRange {
         /// The range, in elements.
         range: Range<usize>,
@@ -61,7 +61,7 @@ pub enum Error {
     },
     /// Two parts of one buffer share an element.
     #[error(
-        "the parts {}..{} and {}..{} share elements; parts of one buffer must be apart",
+        "the parts {}..{} and {}..{} overlap; parts of one buffer must be disjoint",
         first.start, first.end, second.start, second.end
     )]
     PartsOverlap {
@@ -72,8 +72,7 @@ pub enum Error {
     },
     /// A part of copied memory begins or ends inside a unit of device transfer.
     #[error(
-        "route {route} copies parts on their own, and bytes {}..{} do not begin and end at multiples of {alignment} \
-         on `{device}` (or where the buffer does); move the ends, or use a route that does not copy",
+        "route {route} copies each part separately, and bytes {}..{} do not begin and end at multiples of {alignment} on `{device}` (or at the buffer's ends); move the ends, or use a route that does not copy",
         bytes.start, bytes.end
     )]
     PartGrid {
@@ -88,8 +87,7 @@ pub enum Error {
     },
     /// A part of memory that changes sides as a whole, while the other side has another part.
     #[error(
-        "{by} has the elements {}..{} of this buffer, and route {route} hands its memory over as a whole: {}..{} can \
-         change sides once the buffer is divided anew, or use buffers of their own",
+        "{by} has the elements {}..{} of this buffer, and route {route} hands over its memory only as a whole; to hand over {}..{}, divide the buffer again, or use separate buffers",
         held.start, held.end, wanted.start, wanted.end
     )]
     PartOnOtherSide {
@@ -118,7 +116,7 @@ pub enum Error {
     /// The route failed, and no other permitted one could take over under a reader, or others may
     /// be writing next to it.
     #[error(
-        "{during}: route {route} failed: {cause}; others may hold its addresses, so the buffer stays there: {} takes the data along",
+        "{during}: route {route} failed: {cause}; others may hold its addresses, so the buffer stays there; move the data with {}",
         remedy(*.next)
     )]
     UnderReader {
@@ -180,7 +178,7 @@ pub enum Error {
         words: usize,
     },
     /// A direct route copied.
-    #[error("route {route} copied {bytes} bytes of the data set, though it promises none")]
+    #[error("route {route} copied {bytes} bytes of the data set, but a direct route copies none")]
     HiddenCopy {
         /// The route under test.
         route: Route,
@@ -188,7 +186,7 @@ pub enum Error {
         bytes: u64,
     },
     /// The APIs see an allocation at two addresses on a route that guarantees one.
-    #[error("route {route}: OpenCL sees address {cl:#x}, HIP {hip:#x}, though they must be equal")]
+    #[error("route {route}: OpenCL sees address {cl:#x} and HIP {hip:#x}, but they must be equal")]
     AddressesDiffer {
         /// The route under test.
         route: Route,
@@ -207,7 +205,7 @@ pub enum Error {
     },
     /// An address that the runtime below HIP does not know.
     #[error(
-        "route {route}: the HSA runtime knows no memory at {address:#x}; two copies of it may be loaded (see /proc/self/maps)"
+        "route {route}: the HSA runtime knows no memory at {address:#x}; check /proc/self/maps for a second copy of the runtime"
     )]
     UnknownAddress {
         /// The route under test.
@@ -216,9 +214,7 @@ pub enum Error {
         address: usize,
     },
     /// The range reaches beyond its allocation.
-    #[error(
-        "route {route}: {bytes} bytes at {address:#x} do not lie in the allocation there, which has {allocated} bytes at {base:#x}"
-    )]
+    #[error("route {route}: {bytes} bytes at {address:#x} exceed the allocation of {allocated} bytes at {base:#x}")]
     OutsideAllocation {
         /// The route under test.
         route: Route,
@@ -233,7 +229,7 @@ pub enum Error {
     },
     /// Memory of a route over device memory that lies elsewhere.
     #[error(
-        "route {route}: the memory at {address:#x} is {residency} memory, not the device's; a context of several devices keeps it on the host"
+        "route {route}: the memory at {address:#x} is {residency} memory, not device memory; create one context per device, because a context of several devices keeps memory on the host"
     )]
     NotOnDevice {
         /// The route under test.
@@ -245,7 +241,7 @@ pub enum Error {
     },
     /// Memory of another device than the bridge's.
     #[error(
-        "route {route}: the memory at {address:#x} belongs to the device at {owner}, the HIP device is at {expected}; pair the right two"
+        "route {route}: the memory at {address:#x} belongs to the device at {owner}, but the HIP device is at {expected}; pair the devices that match"
     )]
     OtherDevice {
         /// The route under test.
@@ -258,7 +254,7 @@ pub enum Error {
         expected: String,
     },
     /// The elements need a greater alignment than shared memory has.
-    #[error("elements that are aligned to {alignment} bytes cannot be shared; {limit} is the most")]
+    #[error("elements aligned to {alignment} bytes cannot be shared; the largest alignment is {limit}")]
     Alignment {
         /// The type's alignment.
         alignment: usize,
@@ -283,7 +279,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A transfer's host slice and the buffer differ in length.
-    #[error("{what}: the host slice has {given} elements, the shared buffer {expected}")]
+    #[error("{what}: the host slice has {given} elements, but the shared buffer has {expected}")]
     LengthMismatch {
         /// The operation.
         what: &'static str,
@@ -293,10 +289,10 @@ pub enum Error {
         expected: usize,
     },
     /// Memory that its owner made read-only.
-    #[error("the memory is for reading only; take `cl` or `hip`, or have its owner create it for writing")]
+    #[error("the memory is read-only; use `cl` or `hip`, or have its owner create it for writing")]
     ReadOnly,
     /// A queue or stream belongs to other devices than the bridge.
-    #[error("the {what} belongs to another {owner} than this bridge; take it from the bridge")]
+    #[error("the {what} belongs to another {owner} than this bridge; use one from this bridge")]
     OtherOwner {
         /// `queue` or `stream`.
         what: &'static str,
@@ -305,7 +301,7 @@ pub enum Error {
     },
     /// A stream under capture would have to be ordered against other work.
     #[error(
-        "HIP stream {stream:#x} is being captured, and captured work runs later, without an order relative to other work; end the capture, or take the access before it begins"
+        "HIP stream {stream:#x} is being captured, and captured work runs later, unordered with other work; end the capture, or take the guard before it begins"
     )]
     Capturing {
         /// The stream's handle.
@@ -313,7 +309,7 @@ pub enum Error {
     },
     /// A device handle from no OpenCL library of this process.
     #[error(
-        "the OpenCL device handed over is none of the {looked_at} that were found; name the library it came from in HIPCL_OPENCL"
+        "the OpenCL device is none of the {looked_at} devices found; set HIPCL_OPENCL to the library that it came from"
     )]
     ForeignDevice {
         /// How many devices were found.
@@ -321,7 +317,7 @@ pub enum Error {
     },
     /// A context of several devices.
     #[error(
-        "the OpenCL context has {count} devices; ROCm then keeps shared memory on the host and a copy of each buffer per device: create one context per device"
+        "the OpenCL context has {count} devices, so ROCm keeps shared memory on the host and a copy of each buffer per device; create one context per device"
     )]
     SeveralDevices {
         /// How many.
@@ -345,8 +341,7 @@ pub enum Error {
     },
     /// One side did not end in time, and the waiting side was released.
     #[error(
-        "{before} did not hand over to {after} within {limit:?} (grade {grade}); look for work that \
-         never ends, or raise Options::handoff_limit"
+        "{before} did not hand over to {after} within {limit:?} (grade {grade}); check for work that never ends, or raise Options::handoff_limit"
     )]
     HandoffTimeout {
         /// The grade.
@@ -377,16 +372,16 @@ pub enum Error {
         reason: String,
     },
     /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
-    #[error("an earlier hand-off of this queue was given up, and this one with it")]
+    #[error("an earlier hand-off of this queue timed out, so this one was abandoned too")]
     Ungated,
     /// A pipeline needs room for a block.
-    #[error("the pipeline has no slot; give it at least one, and new ones after a panic of its consumer")]
+    #[error("the pipeline has no slots; pass at least one, and new ones after its consumer panicked")]
     NoSlots,
     /// An error between this process and another one.
     #[error(transparent)]
     Peer(#[from] PeerError),
     /// Two GPUs cannot work together this way.
-    #[error("HIP device {to} gets nothing from HIP device {from}: {reason}")]
+    #[error("HIP device {to} cannot access memory of HIP device {from}: {reason}")]
     NoPeer {
         /// Ordinal of the device that has the memory.
         from: usize,
@@ -397,7 +392,7 @@ pub enum Error {
     },
     /// Every counting slot is in use.
     #[error(
-        "the copies of {limit} bridges are counted in this process, which is the most; drop a bridge and what was made by it"
+        "this process has {limit} bridges, the most whose copies can be counted; drop a bridge and everything created from it"
     )]
     TooManyBridges {
         /// The number of slots.
@@ -478,7 +473,7 @@ impl From<rocblas::Error> for Error {
 fn remedy(next: Option<Route>) -> String {
     match next {
         Some(route) => format!("Shared::move_to({route})"),
-        None => "Shared::move_to with another route (none is permitted by the policy)".into(),
+        None => "Shared::move_to to another route (the policy permits none)".into(),
     }
 }
 

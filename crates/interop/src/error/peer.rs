@@ -31,7 +31,7 @@ pub enum PeerError {
         remedy: &'static str,
     },
     /// Two processes did not connect in time.
-    #[error("no connection at `{}` within {limit:?}; {remedy}", .path.display())]
+    #[error("no connection through `{}` within {limit:?}; {remedy}", .path.display())]
     NotMet {
         /// Where.
         path: PathBuf,
@@ -40,14 +40,14 @@ pub enum PeerError {
         /// What to do.
         remedy: &'static str,
     },
-    /// A descriptor that is no link.
-    #[error("the descriptor is no link: {reason}; take one of Link::pair, or connect to a Listener")]
+    /// A descriptor that is not a link.
+    #[error("the file descriptor is not a link: {reason}; use one from Link::pair, or connect to a Listener")]
     NotALink {
         /// What it is instead.
         reason: String,
     },
     /// The other process exited, was killed, or dropped its end.
-    #[error("{process} hung up, while {during}")]
+    #[error("{process} closed the link (while {during})")]
     Gone {
         /// Which process.
         process: Process,
@@ -56,7 +56,7 @@ pub enum PeerError {
     },
     /// The other process is alive but did not answer in time.
     #[error(
-        "{process} did not answer within {limit:?}, while {during}; look what it waits for, or set another limit with Link::with_limit"
+        "{process} did not answer within {limit:?} (while {during}); check what it is waiting for, or set another limit with Link::with_limit"
     )]
     Late {
         /// Which process.
@@ -66,8 +66,8 @@ pub enum PeerError {
         /// How long the wait was.
         limit: Duration,
     },
-    /// The bytes are no message of this protocol, or not the expected one.
-    #[error("what {process} sent is refused: {reason}; let both ends use this crate in the same version")]
+    /// The bytes are not a message of this protocol, or not the expected one.
+    #[error("invalid message from {process}: {reason}; use the same version of this crate at both ends")]
     Message {
         /// Which process.
         process: Process,
@@ -83,13 +83,13 @@ pub enum PeerError {
         reason: String,
     },
     /// The other process has the turn.
-    #[error("it is the turn of {process} to use the memory; take it back with Joint::take")]
+    #[error("{process} has the turn to use the memory; take it back with Joint::take")]
     NotOurTurn {
         /// Which process.
         process: Process,
     },
     /// The other process's work failed after it had given the turn away.
-    #[error("the work of {process} failed, and the memory holds what it left: {reason}")]
+    #[error("the work of {process} failed and left the memory in an undefined state: {reason}")]
     Failed {
         /// Which process.
         process: Process,
@@ -98,7 +98,7 @@ pub enum PeerError {
     },
     /// Memory of another device than the bridge's.
     #[error(
-        "the memory lies on the device {theirs}, this bridge works on {ours}; import it by a bridge of that device"
+        "the memory is on the device {theirs}, but this bridge uses {ours}; import it with a bridge on that device"
     )]
     OtherDevice {
         /// Whose memory it is.
@@ -108,7 +108,7 @@ pub enum PeerError {
     },
     /// Elements of another size.
     #[error(
-        "the memory holds elements of {theirs} bytes, they are imported as elements of {ours}; name the same type on both sides"
+        "the memory holds elements of {theirs} bytes, but the import has elements of {ours} bytes; use the same type on both sides"
     )]
     ElementSize {
         /// The exporter's.
@@ -124,7 +124,7 @@ pub enum PeerError {
     },
     /// The memory ended with the process that owned it.
     #[error(
-        "the memory belonged to {process}, which hung up; an IPC handle does not keep it, a descriptor would (Bridge::alloc_exportable)"
+        "the memory belonged to {process}, which closed the link; an IPC handle does not keep memory alive, but a file descriptor does (Bridge::alloc_exportable)"
     )]
     MemoryGone {
         /// Which process.

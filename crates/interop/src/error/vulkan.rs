@@ -6,15 +6,14 @@ use ash::vk;
 pub enum Error {
     /// There is no loader.
     #[error(
-        "no Vulkan loader: {reason}; install one (Debian: libvulkan1), name it in HIPCL_VULKAN, or run \
-         `cargo xtask setup --vulkan`"
+        "no Vulkan loader: {reason}; install one (Debian: libvulkan1), set HIPCL_VULKAN to its path, or run `cargo xtask setup --vulkan`"
     )]
     NoLoader {
         /// What the system said.
         reason: String,
     },
     /// No Vulkan device is the bridge's hardware.
-    #[error("no Vulkan device is HIP's {hip}: {reason}")]
+    #[error("no Vulkan device matches {hip}: {reason}")]
     NoDevice {
         /// The HIP device.
         hip: String,
@@ -22,7 +21,7 @@ pub enum Error {
         reason: String,
     },
     /// The driver lacks something that sharing needs.
-    #[error("Vulkan's {device} {lacks}")]
+    #[error("Vulkan device `{device}` {lacks}")]
     Lacks {
         /// Its name.
         device: String,
@@ -39,8 +38,7 @@ pub enum Error {
     },
     /// What Vulkan wrote differs from what the other API read, or the other way round.
     #[error(
-        "{mismatches} of {words} words written by {writer} were read differently by {reader}: the Vulkan \
-         device {device} is other hardware, or its memory is laid out in another way"
+        "{mismatches} of {words} words written by {writer} were read differently by {reader}: the Vulkan device {device} is different hardware, or lays out its memory differently"
     )]
     Pattern {
         /// The Vulkan device.
@@ -55,7 +53,7 @@ pub enum Error {
         words: usize,
     },
     /// The queue did not finish in time.
-    #[error("Vulkan's queue did not end within {limit:?}; look for work before it that never ends")]
+    #[error("the Vulkan queue did not finish within {limit:?}; check for earlier work that never ends")]
     Late {
         /// How long the wait was.
         limit: std::time::Duration,

@@ -352,7 +352,7 @@ impl Call<'_, Api> {
 
     /// The graph that the stream captures into, and the last node added to it.
     fn capturing(&self, stream: hipStream_t) -> Option<(usize, usize)> {
-        // The null stream can't capture.
+        // The null stream cannot capture.
         if stream.is_null() || !self.ledger.graphs.is_capturing() {
             return None;
         }

@@ -1,13 +1,13 @@
 //! Counts the copies of both APIs at their function tables.
 //!
-//! "Zero copy" is only a claim until someone counts. A bridge puts a counting function in front
-//! of every copy call of the HIP table and of the OpenCL table that it hands out, so that every copy is seen, whatever
-//! its caller: this crate, a layer below, or the user through the same tables. What a closed library does inside itself
-//! (rocBLAS calling HIP) does not pass these tables and is not seen.
+//! "Zero copy" is only a claim until someone counts. A bridge puts a counting function in front of every copy call of
+//! the HIP table and of the OpenCL table that it hands out, so every copy is seen, whatever its caller: this crate, a
+//! layer below, or the user through the same tables. What a closed library does inside itself (rocBLAS calling HIP)
+//! does not pass these tables and is not seen.
 //!
-//! A call counts when it succeeds, with its bytes, under the [`Category`] of the innermost
-//! [`Meter::count_as`] that the calling thread is in; outside of any it counts as a copy of the data set.
-//! A captured copy counts each time its graph runs, in the category in which it was captured.
+//! A call counts when it succeeds, with its bytes, under the [`Category`] of the innermost [`Meter::count_as`] that the
+//! calling thread is in; outside any it counts as a copy of the data set. A captured copy counts each time its graph
+//! runs, in the category in which it was captured.
 
 mod cl;
 mod graphs;

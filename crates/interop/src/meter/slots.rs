@@ -155,7 +155,7 @@ macro_rules! counted_table {
             $(one.$name.map(|function| function as usize) == two.$name.map(|function| function as usize))&&*
         }
 
-        // The function for each slot only names the slot, so that the rest is compiled once.
+        // The function for each slot only names the slot, so the rest is compiled once.
         mod counting {
             use super::*;
             $(

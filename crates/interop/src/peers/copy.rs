@@ -111,19 +111,19 @@ impl Peer {
     /// Lets kernels of the second device use the memory, or returns why they do not reach it.
     fn reach(&self, source: &SharedAllocation) -> Result<std::result::Result<(), String>> {
         if self.report.path == PeerPath::Staged {
-            return Ok(Err("kernels do not reach across".into()));
+            return Ok(Err("kernels cannot access the other device".into()));
         }
         Ok(match source.backing().peer_access() {
             PeerAccess::Enabled => Ok(()),
             PeerAccess::Granted => {
                 let Some(hsa) = &source.core.hsa else {
-                    return Ok(Err("there is no HSA runtime to grant access".into()));
+                    return Ok(Err("there is no HSA runtime that could grant access".into()));
                 };
                 let address = source.backing().hip_ptr().cast_const().cast();
                 hsa.allow(address, &self.to.hip_device().pci_address()?)
             }
             PeerAccess::None => Err(format!(
-                "no peer's kernels reach memory of this kind (route {})",
+                "kernels of other devices cannot access memory of route {}",
                 source.route()
             )),
         })
@@ -141,7 +141,7 @@ impl Peer {
             false => Route::ExternalFd,
         };
         let reason = format!(
-            "{reason}, and HIP copies memory of its own alone; move {} to {wanted} (Shared::move_to)",
+            "{reason}, and HIP copies only its own memory; move {} to {wanted} (Shared::move_to)",
             not_hips.join(" and ")
         );
         no_peer(&self.from, &self.to, reason)

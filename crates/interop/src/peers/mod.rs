@@ -67,10 +67,10 @@ impl Bridge {
     pub fn peer(&self, to: &Bridge) -> Result<Peer> {
         let (from, other) = (self.hip_device(), to.hip_device());
         if from.ordinal() == other.ordinal() {
-            return Err(no_peer(self, to, "it is the same device"));
+            return Err(no_peer(self, to, "both are the same device"));
         }
         if !std::ptr::eq(self.hip_runtime().api(), to.hip_runtime().api()) {
-            let reason = "the bridges were opened apart; open them by Bridge::open_all";
+            let reason = "the bridges were opened separately; open them with Bridge::open_all";
             return Err(no_peer(self, to, reason));
         }
         let path = probe::prove(self, to)?;

@@ -97,7 +97,7 @@ fn refuse(from: &Bridge, to: &Bridge, wrong: u32, how: &str) -> Result<()> {
         return Ok(());
     }
     let reason = format!(
-        "{wrong} of {WORDS} words were wrong when {how}; check the driver's peer-to-peer settings (IOMMU, PCIe ACS)"
+        "{wrong} of {WORDS} words were wrong when {how}; check the peer-to-peer settings of the system (IOMMU, PCIe ACS)"
     );
     Err(no_peer(from, to, reason))
 }

@@ -90,8 +90,8 @@ impl<S, E> Stage<'_, S, E> {
 /// later stages are skipped for that block, and the consumer receives its number, the stage and the cause. The consumer
 /// receives every block of the producer, one way or the other.
 ///
-/// A stage should wait for its device before it returns, so that its time and its errors are its own. If it does not,
-/// the next stage's guard still orders that stage's work after it.
+/// A stage should wait for its device before it returns, so its time and its errors are its own. If it does not, the
+/// next stage's guard still orders that stage's work after it.
 ///
 /// ```
 /// # use interop::{Bridge, Options, Pipeline, Slot};
@@ -152,7 +152,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
     /// `queue` is called for each, then `wait` for each, also for one whose `queue` failed.
     ///
     /// For a device on which a change of side is expensive: a GPU that switches between two contexts does so once for
-    /// the whole batch. Slots should then be about twice `most`, so that each side has a batch.
+    /// the whole batch. Slots should then be about twice `most`, so each side has a batch.
     #[must_use]
     pub fn batched_stage(
         mut self,
@@ -225,7 +225,7 @@ impl<'a, S: Send, E: Send> Pipeline<'a, S, E> {
         let mut downloading = worker("download");
 
         let (times, slots, counts) = std::thread::scope(|scope| {
-            // In here, so that a consumer that panics lets the threads go.
+            // In here, so a consumer that panics lets the threads go.
             let results: mpsc::Receiver<(u64, Result<O, StageError<E>>)> = results;
             let stop = &stop;
             let (first, mut previous) = mpsc::channel::<InFlight<S, E>>();

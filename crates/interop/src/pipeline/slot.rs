@@ -3,8 +3,7 @@ use bytemuck::Pod;
 use super::Pipeline;
 use crate::{Bridge, Result, Shared};
 
-/// One shared buffer with its own queue and stream, so that a wait for one block's work does
-/// not include another's.
+/// One shared buffer with its own queue and stream, so a wait for one block's work does not include another's.
 #[derive(Debug)]
 pub struct Slot<T: Pod> {
     /// The block's data.

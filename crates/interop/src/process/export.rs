@@ -140,13 +140,13 @@ impl<T: Pod> Shared<T> {
             handle,
         };
         let offer = Message::here(Body::Offer(Box::new(offer)));
-        link.send(&offer, fd, "memory was offered to it")
+        link.send(&offer, fd, "offering memory to it")
     }
 }
 
 /// Whether the other process has taken the memory.
 fn answer(link: &Link, deadline: Instant) -> Result<()> {
-    let during = "its answer to an offer of memory was waited for";
+    let during = "waiting for its answer to an offer of memory";
     let (answer, _) = link.receive_until(deadline, during)?;
     let process = link.process();
     Err(match answer.body {
@@ -154,7 +154,7 @@ fn answer(link: &Link, deadline: Instant) -> Result<()> {
         Body::Refused(reason) => PeerError::Refused { process, reason },
         _ => PeerError::Message {
             process,
-            reason: "an answer to the offer was due".into(),
+            reason: "expected an answer to the offer".into(),
         },
     }
     .into())

@@ -25,25 +25,25 @@ impl Bridge {
     /// The other process describes its memory truthfully, and uses it only in its turn, through a [`Joint`] or by the
     /// same rules.
     pub unsafe fn import<T: Pod>(&self, link: Link) -> Result<Joint<T>> {
-        let (message, fd) = link.receive("an offer of memory was waited for")?;
+        let (message, fd) = link.receive("waiting for an offer of memory")?;
         let opened = match message.body {
             Body::Offer(offer) => {
                 // SAFETY: the caller's promise.
                 let opened = unsafe { self.open_offer::<T>(&link, &offer, fd) };
                 opened.map(|shared| (shared, offer.carrier))
             }
-            _ => Err(wrong(&link, "an offer of memory was due")),
+            _ => Err(wrong(&link, "expected an offer of memory")),
         };
         match opened {
             Ok((shared, carrier)) => {
-                let during = "its memory was accepted";
+                let during = "accepting its memory";
                 link.send(&Message::here(Body::Accepted), None, during)?;
                 Ok(Joint::new(shared, link, carrier, Role::Importer))
             }
             Err(error) => {
                 let refusal = Message::here(Body::Refused(error.to_string()));
                 // If the other side has hung up, nothing is left to inform.
-                let _ = link.send(&refusal, None, "its memory was refused");
+                let _ = link.send(&refusal, None, "refusing its memory");
                 Err(error)
             }
         }
@@ -68,8 +68,12 @@ impl Bridge {
             }
             .into());
         }
-        let (bytes, offset) =
-            extent(offer).ok_or_else(|| wrong(link, "it offers no whole number of elements of an address space"))?;
+        let (bytes, offset) = extent(offer).ok_or_else(|| {
+            wrong(
+                link,
+                "it does not offer a whole number of elements that fit the address space",
+            )
+        })?;
         if let Some(fd) = &fd {
             check_size(link, fd, offset, bytes)?;
         }
@@ -77,7 +81,7 @@ impl Bridge {
             // SAFETY: the caller's promise, for all of these.
             (Carrier::HipFd, Some(fd)) => unsafe {
                 if offset != 0 {
-                    return Err(wrong(link, "HIP's descriptors hold nothing before the memory"));
+                    return Err(wrong(link, "HIP memory must begin at the start of its file descriptor"));
                 }
                 match core.platform.facts().one_address_space {
                     true => Box::new(HipPointer::import_fd(core, fd.as_fd(), bytes)?),
@@ -91,7 +95,7 @@ impl Bridge {
                 // SAFETY: as above.
                 unsafe { Box::new(HipPointer::open_ipc(core, &handle, offset, bytes)?) }
             }
-            (_, None) => return Err(wrong(link, "the descriptor is missing")),
+            (_, None) => return Err(wrong(link, "the file descriptor is missing")),
         };
         Ok(Shared::over(core, backing, true)?.handed_over_by(self.handoff()))
     }
@@ -118,7 +122,7 @@ fn check_size(link: &Link, fd: &OwnedFd, offset: usize, bytes: usize) -> Result<
     if (offset + bytes) as u64 <= size {
         return Ok(());
     }
-    let reason = format!("{bytes} bytes from byte {offset} on of memory that has {size}");
+    let reason = format!("{bytes} bytes from byte {offset} exceed memory of {size} bytes");
     Err(wrong(link, &reason))
 }
 

@@ -72,7 +72,7 @@ impl<T: Pod> Joint<T> {
         self.shared_mut().settle()?;
         self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn { passed: self.passed });
-        self.link.send(&turn, None, "the turn was passed to it")?;
+        self.link.send(&turn, None, "passing the turn to it")?;
         self.gave_away();
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<T: Pod> Joint<T> {
                 Some(reason) => Body::FailedTurn { passed, reason },
             };
             // If the other side has hung up, this side's next `take` says so.
-            let _ = socket.send(&Message::here(body), None, "the turn was passed to it");
+            let _ = socket.send(&Message::here(body), None, "passing the turn to it");
         })?;
         self.gave_away();
         Ok(())
@@ -117,7 +117,7 @@ impl<T: Pod> Joint<T> {
         if self.has_turn {
             return Ok(());
         }
-        let (message, _) = self.link.receive("its turn was waited for")?;
+        let (message, _) = self.link.receive("waiting for it to pass the turn")?;
         self.took(message)
     }
 
@@ -127,7 +127,7 @@ impl<T: Pod> Joint<T> {
     /// As [`take`](Self::take).
     pub fn try_take(&mut self) -> Result<bool> {
         if !self.has_turn
-            && let Some((message, _)) = self.link.poll("its turn was waited for")?
+            && let Some((message, _)) = self.link.poll("waiting for it to pass the turn")?
         {
             self.took(message)?;
         }
@@ -217,7 +217,7 @@ impl<T: Pod> Joint<T> {
         if self.role == Role::Exporter {
             // If it has ended, there is no process to ask.
             let asked = Message::here(Body::TakenBack);
-            let _ = self.link.send(&asked, None, "the memory was taken back");
+            let _ = self.link.send(&asked, None, "taking the memory back");
         }
         self.wait_for_end()?;
         if self.role == Role::Importer && !self.carrier.outlives_exporter() {
@@ -313,10 +313,10 @@ impl<T: Pod> Joint<T> {
             Body::Turn { passed } => (passed, None),
             Body::FailedTurn { passed, reason } => (passed, Some(reason)),
             Body::TakenBack => return Err(PeerError::TakenBack { process }.into()),
-            _ => return wrong("a turn was due".into()),
+            _ => return wrong("expected a turn".into()),
         };
         if passed != self.passed {
-            return wrong(format!("turn {passed} came, {} was due", self.passed));
+            return wrong(format!("got turn {passed}, expected turn {}", self.passed));
         }
         self.passed += 1;
         self.has_turn = true;
@@ -330,7 +330,7 @@ impl<T: Pod> Joint<T> {
     fn wait_for_end(&mut self) -> Result<()> {
         let deadline = *self.ends_by.get_or_insert_with(|| self.link.deadline());
         loop {
-            let during = "its end was waited for";
+            let during = "waiting for it to close the link";
             let (message, _) = match self.link.receive_until(deadline, during) {
                 Ok(received) => received,
                 Err(Error::Peer(PeerError::Gone { .. })) => return Ok(()),

@@ -20,7 +20,7 @@ use crate::Result;
 
 /// Long enough for work that is meant to end, short enough to learn of a deadlock.
 const LIMIT: Duration = Duration::from_secs(60);
-/// More than is ever due, so that what should not be there is received and closed.
+/// More than is ever due, so what should not be there is received and closed.
 const MOST_FDS: usize = 8;
 
 /// A connection to one other process, for one buffer.
@@ -110,9 +110,9 @@ impl Link {
     /// and its memory for its own.
     pub unsafe fn from_fd(fd: OwnedFd) -> Result<Self> {
         let not = |reason: String| PeerError::NotALink { reason };
-        let domain = rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is no socket".into()))?;
+        let domain = rustix::net::sockopt::socket_domain(&fd).map_err(|_| not("it is not a socket".into()))?;
         let kind =
-            rustix::net::sockopt::socket_type(&fd).map_err(|errno| not(format!("its type is not known ({errno})")))?;
+            rustix::net::sockopt::socket_type(&fd).map_err(|errno| not(format!("its type is unknown ({errno})")))?;
         if domain != AddressFamily::UNIX || kind != SocketType::SEQPACKET {
             return Err(not("it is a socket of another kind".into()).into());
         }
@@ -253,7 +253,7 @@ impl Link {
             if late || Instant::now() >= deadline {
                 return self.is_hung_up();
             }
-            let _ = self.socket.receive("its end was waited for");
+            let _ = self.socket.receive("waiting for it to close the link");
         }
         true
     }
@@ -352,7 +352,7 @@ impl Socket {
         self.peer.lock().0 = Some(message.process);
         let due = usize::from(message.carries_fd());
         if fds.len() != due || received.flags.contains(ReturnFlags::CTRUNC) {
-            let reason = format!("{} descriptors came along, not {due}", fds.len());
+            let reason = format!("got {} file descriptors, expected {due}", fds.len());
             return Err(refused(reason).into());
         }
         Ok(Some((message, fds.pop())))

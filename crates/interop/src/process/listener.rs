@@ -60,7 +60,7 @@ impl Listener {
                     return Err(PeerError::NotMet {
                         path: self.path.clone(),
                         limit,
-                        remedy: "no other process connected in time: start the other process, have it connect to this path, or wait longer",
+                        remedy: "start the other process, have it connect to this path, or wait longer",
                     }
                     .into());
                 }

@@ -137,21 +137,21 @@ impl Message {
     /// What the bytes say, or what is wrong with them.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
         let Ok(bytes) = <&[u8; SIZE]>::try_from(bytes) else {
-            return Err(format!("{} bytes, a message has {SIZE}", bytes.len()));
+            return Err(format!("{} bytes, but a message has {SIZE}", bytes.len()));
         };
         if !bytes.starts_with(MAGIC) {
-            return Err("it does not begin as a message does".into());
+            return Err("it does not begin like a message".into());
         }
         let version = u16::from_le_bytes(part(bytes, 8));
         if version != VERSION {
-            return Err(format!("version {version} of the protocol, not {VERSION}"));
+            return Err(format!("protocol version {version}, expected {VERSION}"));
         }
         let number = |at| u32::from_le_bytes(part(bytes, at));
         let long = |at| u64::from_le_bytes(part(bytes, at));
         let body = match u16::from_le_bytes(part(bytes, 10)) {
             1 => {
                 let carrier =
-                    Carrier::of_number(number(32)).ok_or_else(|| format!("carrier {} is not known", number(32)))?;
+                    Carrier::of_number(number(32)).ok_or_else(|| format!("unknown carrier {}", number(32)))?;
                 Body::Offer(Box::new(Offer {
                     carrier,
                     bytes: long(16),
@@ -177,7 +177,7 @@ impl Message {
                 reason: text(&bytes[TEXT..]),
             },
             6 => Body::TakenBack,
-            kind => return Err(format!("messages of kind {kind} are not known")),
+            kind => return Err(format!("unknown message kind {kind}")),
         };
         Ok(Self {
             process: number(12),
@@ -277,17 +277,17 @@ mod tests {
     fn a_short_a_long_a_foreign_and_a_newer_message_are_told_apart() {
         let good = Message::here(Body::Accepted).encode();
         let reason = |bytes: &[u8]| Message::decode(bytes).expect_err("wrong");
-        assert_eq!(reason(&good[..255]), "255 bytes, a message has 256");
-        assert_eq!(reason(&[&good[..], &[0]].concat()), "257 bytes, a message has 256");
+        assert_eq!(reason(&good[..255]), "255 bytes, but a message has 256");
+        assert_eq!(reason(&[&good[..], &[0]].concat()), "257 bytes, but a message has 256");
         let mut bad = good;
         bad[0] = b'H';
         assert!(reason(&bad).contains("begin"), "{}", reason(&bad));
         let mut newer = good;
         newer[8] = 2;
-        assert_eq!(reason(&newer), "version 2 of the protocol, not 1");
+        assert_eq!(reason(&newer), "protocol version 2, expected 1");
         let mut unknown = good;
         unknown[10] = 77;
-        assert_eq!(reason(&unknown), "messages of kind 77 are not known");
+        assert_eq!(reason(&unknown), "unknown message kind 77");
     }
 
     #[test]

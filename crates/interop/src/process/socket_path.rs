@@ -17,17 +17,17 @@ pub(super) fn failed(call: &'static str, path: &Path, errno: Errno) -> PeerError
         path: path.to_owned(),
         cause: errno.into(),
         remedy: match errno {
-            Errno::NOENT => "start the process that listens there, or correct the path",
-            Errno::CONNREFUSED => "no process listens there any more: remove the file, and start the process that does",
-            Errno::PROTOTYPE => "a socket of another kind is there: let the other process use interop::Listener",
+            Errno::NOENT => "start the process that listens at this path, or correct the path",
+            Errno::CONNREFUSED => "no process listens there any more: remove the file, and start the listening process",
+            Errno::PROTOTYPE => "a socket of another kind is at this path: use interop::Listener in the other process",
             Errno::ADDRINUSE => {
-                "something is there already: remove it if no process listens there, or take another path"
+                "the path already exists: remove it if no process listens there, or choose another path"
             }
-            Errno::ACCESS | Errno::PERM | Errno::ROFS => "take a folder that both processes may write",
-            Errno::NAMETOOLONG | Errno::INVAL => "a socket's path has at most 107 bytes, none of them zero",
-            Errno::NOTSOCK => "the file there is no socket: take another path",
-            Errno::MFILE | Errno::NFILE => "close descriptors, or raise the limit for them (ulimit -n)",
-            _ => "see what the system says of that path",
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => "choose a folder that both processes may write to",
+            Errno::NAMETOOLONG | Errno::INVAL => "use a path of at most 107 bytes, none of them zero",
+            Errno::NOTSOCK => "the file is not a socket: choose another path",
+            Errno::MFILE | Errno::NFILE => "close file descriptors, or raise their limit (ulimit -n)",
+            _ => "check the path",
         },
     }
 }
@@ -61,7 +61,7 @@ pub(super) fn connect(path: &Path, limit: Duration) -> Result<OwnedFd> {
                 return Err(PeerError::NotMet {
                     path: path.to_owned(),
                     limit,
-                    remedy: "others are in its queue: let it accept them, or wait longer with Link::connect_within",
+                    remedy: "other processes are queued before this one: have the listener accept them, or wait longer with Link::connect_within",
                 }
                 .into());
             }

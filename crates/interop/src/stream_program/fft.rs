@@ -64,7 +64,7 @@ struct Stage {
 impl Bridge {
     /// The transforms of this plan on HIP streams.
     ///
-    /// A direction's kernels are loaded on its first use, outside of a capture; [`StreamFft::prepare`] does so earlier.
+    /// A direction's kernels are loaded on its first use, outside a capture; [`StreamFft::prepare`] does so earlier.
     ///
     /// # Errors
     /// [`clmgr::Error::ContextMismatch`] for a plan of another context than [the bridge's](Self::cl_context).
@@ -127,10 +127,10 @@ impl StreamFft {
         let (len, address) = (numbers.len(), numbers.as_ptr().addr());
         let needed = self.0.plan.len() * self.0.plan.batch();
         let reason = if len < needed {
-            format!("{len} complex numbers given, it transforms {needed}")
+            format!("got {len} complex numbers, it transforms {needed}")
         } else if !address.is_multiple_of(size_of::<C32>()) {
             format!(
-                "the numbers begin at {address:#x}, and its kernels need a multiple of {}",
+                "the numbers begin at {address:#x}, but its kernels need a multiple of {}",
                 size_of::<C32>()
             )
         } else {

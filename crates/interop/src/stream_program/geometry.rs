@@ -23,7 +23,7 @@ impl Geometry {
                 let local = used(local, range.dims, 1);
                 if let Some(required) = required.filter(|required| *required != local) {
                     return Err(format!(
-                        "work-groups of {local:?}; it demands {required:?} (reqd_work_group_size)"
+                        "work-groups of {local:?}; it requires {required:?} (reqd_work_group_size)"
                     ));
                 }
                 local
@@ -31,7 +31,7 @@ impl Geometry {
             (None, Some(required)) => {
                 if global.iter().zip(required).any(|(g, r)| g % r != 0) {
                     return Err(format!(
-                        "it demands work-groups of {required:?} (reqd_work_group_size), which do not divide the range {global:?}"
+                        "it requires work-groups of {required:?} (reqd_work_group_size), which do not divide the range {global:?}"
                     ));
                 }
                 required
@@ -43,7 +43,7 @@ impl Geometry {
             .try_fold(1_usize, |product, axis| product.checked_mul(*axis));
         if threads.is_none_or(|threads| threads > kernel.max_work_group) {
             return Err(format!(
-                "work-groups of {local:?}; it runs in work-groups of at most {} work-items here",
+                "work-groups of {local:?}; this device runs it in work-groups of at most {} work-items",
                 kernel.max_work_group
             ));
         }
@@ -54,7 +54,7 @@ impl Geometry {
         for axis in 0..range.dims as usize {
             let Ok(items) = u32::try_from(global[axis]) else {
                 return Err(format!(
-                    "the range {global:?}; HIP takes fewer than 2^32 work-items in a dimension"
+                    "the range {global:?}; HIP allows fewer than 2^32 work-items in a dimension"
                 ));
             };
             // At most the number of work-items of a group, and a divisor.

@@ -16,8 +16,7 @@ pub(super) struct Host {
     queues: Arc<Queues>,
 }
 
-/// Queues that no stream uses now: each run of a kernel takes one for itself, so that streams do not wait for each
-/// other.
+/// Queues that no stream uses now: each run of a kernel takes one for itself, so streams do not wait for each other.
 struct Queues {
     context: clmgr::Context,
     idle: Mutex<Vec<clmgr::Queue>>,

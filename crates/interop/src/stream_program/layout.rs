@@ -85,7 +85,7 @@ impl Layout {
     pub(super) fn fill(&self, entries: &mut [Entry], range: &NdRange, args: &[StreamArg<'_>]) -> Result<usize, String> {
         if args.len() != self.parameters.len() {
             return Err(format!(
-                "{} arguments given, it takes {}",
+                "got {} arguments, it takes {}",
                 args.len(),
                 self.parameters.len()
             ));
@@ -117,7 +117,7 @@ impl Parameter {
             }
             (Self::Value { bytes }, Kind::Bytes(value)) if value.len() == bytes => Ok(Entry::At(value.as_ptr().cast())),
             (Self::Value { bytes }, Kind::Bytes(value)) => {
-                Err(format!("a value of {} bytes given, it takes {bytes}", value.len()))
+                Err(format!("got a value of {} bytes, it takes {bytes}", value.len()))
             }
             (Self::Memory, _) => Err("it takes memory: a HIP slice or a guard".to_owned()),
             (Self::Local { .. }, _) => Err("it takes local memory".to_owned()),
@@ -134,7 +134,7 @@ impl Hidden {
         };
         if self.bytes < size_of::<u64>() && value >> (8 * self.bytes) != 0 {
             return Err(format!(
-                "the offset {value}; this device's code has {} bytes for it",
+                "the offset {value} does not fit the {} bytes that this device's code has for it",
                 self.bytes
             ));
         }
@@ -199,12 +199,12 @@ mod tests {
             let mut entries = [Entry::Word(0); 5];
             layout.fill(&mut entries, &NdRange::d1(4), args).unwrap_err()
         };
-        assert_eq!(refused(&[local]), "1 arguments given, it takes 3");
+        assert_eq!(refused(&[local]), "got 1 arguments, it takes 3");
         assert_eq!(refused(&[local, local, local]), "argument 1: it takes a value");
         assert_eq!(refused(&[value, value, local]), "argument 0: it takes local memory");
         assert_eq!(
             refused(&[local, StreamArg::scalar(&1_u64), local]),
-            "argument 1: a value of 8 bytes given, it takes 4"
+            "argument 1: got a value of 8 bytes, it takes 4"
         );
         assert_eq!(
             refused(&[local, value, StreamArg::local(0)]),
@@ -213,6 +213,6 @@ mod tests {
         let far = NdRange::d2(4, 4).with_offset([0, 1 << 40, 0]);
         let mut entries = [Entry::Word(0); 5];
         let reason = layout.fill(&mut entries, &far, &[local, value, local]).unwrap_err();
-        assert!(reason.contains("4 bytes for it"), "{reason}");
+        assert!(reason.contains("does not fit the 4 bytes"), "{reason}");
     }
 }

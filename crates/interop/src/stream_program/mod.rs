@@ -87,8 +87,8 @@ pub struct StreamKernel {
 }
 
 impl Bridge {
-    /// Loads the code of an OpenCL program into HIP, so that its kernels run on HIP streams: there is no hand-off,
-    /// because there is one stream, and no second context.
+    /// Loads the code of an OpenCL program into HIP, so its kernels run on HIP streams: there is no hand-off, because
+    /// there is one stream, and no second context.
     ///
     /// On the nvidia platform the driver recompiles the program (40 to 50 ms; its own cache keeps the result). Keep the
     /// result, and its kernels, for as long as they are used.
@@ -115,7 +115,7 @@ impl Bridge {
                 Way::load(&core.hip_device, image)?
             }
             _ => {
-                let reason = format!("the platform {} offers no way", core.platform);
+                let reason = format!("platform {} does not support it", core.platform);
                 return Err(Error::NoStreamProgram { reason });
             }
         };
@@ -160,7 +160,7 @@ impl StreamProgram {
             Way::Module { module, kernels } => {
                 let layout = kernels
                     .get(name)
-                    .ok_or_else(|| refused("the code that HIP loaded does not have it".to_owned()))?;
+                    .ok_or_else(|| refused("the code that HIP loaded does not contain it".to_owned()))?;
                 if let Some(reason) = &layout.refused {
                     return Err(refused(reason.clone()));
                 }
@@ -259,7 +259,7 @@ impl StreamKernel {
             return Ok(());
         }
         Err(self.refusal(format!(
-            "{needed} bytes of local memory; the device has {most} for a work-group"
+            "{needed} bytes of local memory; the device has {most} per work-group"
         )))
     }
 
@@ -295,8 +295,7 @@ impl StreamKernel {
         }
         let declared = self.info.parameters.get(index).and_then(|it| it.is_const);
         if declared == Some(false) && !is_writable {
-            let reason = "memory for reading only, and the parameter is not declared const: declare it so, or give a slice or \
-                          guard that may be written";
+            let reason = "read-only memory, but the parameter is not declared const; declare it const, or pass a writable slice or guard";
             return Err(self.refusal(format!("argument {index}: {reason}")));
         }
         Ok(())

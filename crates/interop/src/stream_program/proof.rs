@@ -39,12 +39,12 @@ impl Bridge {
         if wrong > 0 {
             return Err(Error::NotOnStream {
                 kernel: "probe_stream".to_owned(),
-                reason: format!("{wrong} of {LEN} words came out wrong"),
+                reason: format!("{wrong} of {LEN} words were wrong"),
             });
         }
         Ok(match program.0.way {
-            Way::Module { .. } => "HIP launches OpenCL's code",
-            Way::Host(_) => "OpenCL's CPU runtime runs them at their place in the stream",
+            Way::Module { .. } => "HIP launches the code that OpenCL compiled",
+            Way::Host(_) => "the OpenCL CPU runtime runs them in stream order",
         })
     }
 }

@@ -13,7 +13,7 @@
 //! | `%envreg6` to `8`, the number of groups | `%nctaid.x` to `.z` |
 //! | a `.ptr .shared` parameter | an offset into one array of dynamic shared memory |
 //! | `ld.const` through a register | a generic `ld` |
-//! | the address of a `.const` array | made generic, so that both kinds of `constant` pointer are ordinary addresses |
+//! | the address of a `.const` array | made generic, so both kinds of `constant` pointer are ordinary addresses |
 //! | `.func vprintf`, declared | `.extern`, as CUDA's own compiler declares it |
 //! | `.metadata_section` | dropped |
 //! | the build option `-cl-nv-maxrregcount=64` | `.maxnreg 64` for kernels without a size of their own, as OpenCL counts it |
@@ -42,7 +42,7 @@ pub(super) fn image(binary: &[u8], options: &str) -> Result<Image, Refused> {
     }
     // The driver gives a C string.
     if end.is_none() {
-        return Err("its PTX is cut off".to_owned());
+        return Err("its PTX is truncated".to_owned());
     }
     let mut change = Change::of(text)?;
     change.registers = registers(options);
@@ -64,7 +64,7 @@ enum Place {
     Parameters,
     /// Behind a kernel's parameter list, or in its body.
     Kernel,
-    /// In a function that is no kernel, or in the declaration of one.
+    /// In a function that is not a kernel, or in the declaration of one.
     Function,
     /// What OpenCL's runtime reads about the kernels' parameters; CUDA does not.
     Metadata,
@@ -116,7 +116,7 @@ impl<'t> Change<'t> {
                 };
                 let Some(kernel) = kernel else {
                     return Err(format!(
-                        "a function of its PTX that is no kernel reads %envreg{register}"
+                        "a function in its PTX that is not a kernel reads %envreg{register}"
                     ));
                 };
                 let read = reads.entry(kernel).or_default();
@@ -147,14 +147,14 @@ impl<'t> Change<'t> {
         Ok(change)
     }
 
-    /// An address in a constant's initial value would be one of constant memory, which is no ordinary address.
+    /// An address in a constant's initial value would be one of constant memory, which is not an ordinary address.
     fn check_initialisers(&self, text: &str) -> Result<(), Refused> {
         for line in text.lines().map(without_comment) {
             let Some((_, value)) = line.split_once('=') else {
                 continue;
             };
             if symbols(value).any(|symbol| self.constants.contains(symbol)) {
-                return Err("its PTX keeps the address of a `constant` in another one".to_owned());
+                return Err("its PTX stores the address of a `constant` in another `constant`".to_owned());
             }
         }
         Ok(())
@@ -172,7 +172,7 @@ impl<'t> Change<'t> {
         self.depth = self
             .depth
             .checked_sub(code.matches('}').count())
-            .ok_or("the braces of its PTX do not match")?;
+            .ok_or("its PTX has unmatched braces")?;
         if matches!(self.place, Place::Function) && self.depth == 0 && code.trim_end().ends_with(';') {
             // It was a declaration.
             self.declared.insert(self.function);
@@ -382,7 +382,7 @@ impl<'t> Change<'t> {
 
     fn finish(self) -> Result<Image, Refused> {
         if !matches!(self.place, Place::Outside) || self.depth != 0 {
-            return Err("its PTX is cut off".to_owned());
+            return Err("its PTX is truncated".to_owned());
         }
         if let Some(name) = self.declared.iter().find(|name| !PROVIDED.contains(*name)) {
             return Err(format!("it calls `{name}`, which CUDA does not provide"));
@@ -413,7 +413,7 @@ impl<'t> Change<'t> {
 }
 
 fn unknown(line: &str) -> Refused {
-    format!("its PTX has a line that is not understood, `{}`", line.trim())
+    format!("its PTX has an unknown line, `{}`", line.trim())
 }
 
 fn without_comment(line: &str) -> &str {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// | [`IpcHandle`](Self::IpcHandle) | `hipMalloc` ([`Route::HipPointer`](crate::Route::HipPointer)) | it is lost |
 ///
 /// A descriptor is a reference that the system counts. A handle is a name, and use of memory that was freed under it is
-/// undefined on ROCm (HIP's documentation of `hipIpcOpenMemHandle`), so that the exporter waits.
+/// undefined on ROCm (HIP's documentation of `hipIpcOpenMemHandle`), so the exporter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Carrier {

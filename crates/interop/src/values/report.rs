@@ -62,8 +62,8 @@ impl fmt::Display for Pairing {
 pub struct RouteReport {
     /// The route.
     pub route: Route,
-    /// Where its memory lives if patterns written through either API were read through the other,
-    /// else why it can't be used.
+    /// Where its memory lives if patterns written through either API were read through the other, else why it cannot be
+    /// used.
     pub outcome: Result<Residency, String>,
     /// Whether the route does not exist between the two devices; one that exists but does not work has failed.
     pub impossible: bool,
@@ -104,7 +104,7 @@ impl fmt::Display for Failover {
             during,
             reason,
         } = self;
-        write!(f, "{during}: {from} failed ({reason}), {to} was taken")?;
+        write!(f, "{during}: {from} failed ({reason}); {to} was used instead")?;
         if to.is_copy() {
             f.write_str(", which copies")?;
         }

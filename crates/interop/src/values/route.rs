@@ -93,8 +93,8 @@ routes! {
         oldest_rocm: None,
     }
 
-    /// OpenCL memory, exported by the HSA runtime as a dma-buf and imported by HIP, so that HIP has its own object for
-    /// it and may copy, share and send it.
+    /// OpenCL memory, exported by the HSA runtime as a dma-buf and imported by HIP, so HIP has its own object for it
+    /// and may copy, share and send it.
     DmaBuf {
         name: "dma-buf",
         has_one_address: false,
@@ -130,7 +130,7 @@ routes! {
         has_one_address: true,
         needs_one_address_space: true,
         is_copy: false,
-        warning: Some("fine-grain SVM lies in host memory on a discrete GPU: every access crosses the link"),
+        warning: Some("fine-grained SVM is in host memory on a discrete GPU: every access crosses the link"),
         oldest_rocm: OLDEST_WITH_BINDINGS,
     }
 
@@ -141,7 +141,7 @@ routes! {
         has_one_address: true,
         needs_one_address_space: true,
         is_copy: false,
-        warning: Some("managed pages move at each change of side, or stay in host memory where XNACK is off"),
+        warning: Some("managed pages move at each hand-off, or stay in host memory where XNACK is off"),
         oldest_rocm: OLDEST_WITH_BINDINGS,
     }
 

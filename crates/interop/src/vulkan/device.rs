@@ -96,8 +96,7 @@ impl Device {
             // What the loader says if no driver comes up.
             vk::Result::ERROR_INCOMPATIBLE_DRIVER => Error::NoDevice {
                 hip: choose::describe(core),
-                reason: "the loader found no driver that starts; VK_LOADER_DEBUG=all tells which it \
-                         tried, and VK_DRIVER_FILES names one"
+                reason: "the loader found no driver that starts; set VK_LOADER_DEBUG=all to see which it tried, and VK_DRIVER_FILES to name one"
                     .into(),
             },
             code => call("vkCreateInstance")(code),
@@ -142,11 +141,9 @@ impl Device {
         Err(Error::NoDevice {
             hip: choose::describe(core),
             reason: match seen.is_empty() {
-                true => "the loader knows no device; install a driver, or name its file in \
-                         VK_DRIVER_FILES"
-                    .into(),
+                true => "the loader reports no device; install a driver, or set VK_DRIVER_FILES to its file".into(),
                 false => format!(
-                    "there are {}; name the driver of that hardware in VK_DRIVER_FILES",
+                    "found {}; set VK_DRIVER_FILES to the driver of that hardware",
                     seen.join(", ")
                 ),
             },
@@ -161,7 +158,7 @@ impl Device {
         let Some(matched) = identity.matches(core)? else {
             return Err(Error::NoDevice {
                 hip: choose::describe(core),
-                reason: format!("the one given is {identity}; open it on the bridge's hardware"),
+                reason: format!("the device is {identity}; open one on the bridge's hardware"),
             }
             .into());
         };
@@ -207,7 +204,7 @@ fn create(
     if !has_extension(instance, physical, ash::khr::external_memory_fd::NAME)? {
         return Err(Error::Lacks {
             device: identity.to_string(),
-            lacks: "exports no memory (VK_KHR_external_memory_fd); use a newer driver".into(),
+            lacks: "cannot export memory (no VK_KHR_external_memory_fd); use a newer driver".into(),
         }
         .into());
     }

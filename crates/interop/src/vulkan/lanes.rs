@@ -5,8 +5,8 @@ use std::collections::HashMap;
 /// This many are kept whether they are in use or not.
 const FEW: usize = 16;
 
-/// By the stream's handle. A lane keeps its stream, so that no other one gets the handle; hence streams that their user
-/// has dropped have to be found.
+/// By the stream's handle. A lane keeps its stream, so no other one gets the handle; hence streams that their user has
+/// dropped have to be found.
 pub(super) struct Lanes<L> {
     by_stream: HashMap<usize, L>,
     /// When to look for some that can go.

@@ -51,7 +51,7 @@ impl fmt::Display for LinkReport {
         )?;
         match &self.semaphores {
             Ok(()) => f.write_str("ordered by semaphores"),
-            Err(reason) => write!(f, "ordered by the host, for want of semaphores: {reason}"),
+            Err(reason) => write!(f, "ordered by the host, without semaphores: {reason}"),
         }
     }
 }

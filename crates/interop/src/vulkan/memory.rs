@@ -106,7 +106,7 @@ fn exportable(device: &Device, usage: vk::BufferUsageFlags) -> Result<bool, Erro
     let features = found.external_memory_properties.external_memory_features;
     if !features.contains(vk::ExternalMemoryFeatureFlags::EXPORTABLE) {
         return Err(device.lacks(format!(
-            "exports no buffer for usages {:#x} by opaque descriptor; ask for fewer",
+            "cannot export a buffer for usages {:#x} by opaque file descriptor; request fewer",
             usage.as_raw()
         )));
     }
@@ -120,5 +120,5 @@ fn on_device(device: &Device, allowed: u32) -> Result<u32, Error> {
     let wanted = vk::MemoryPropertyFlags::DEVICE_LOCAL;
     (0..all.memory_type_count)
         .find(|&index| allowed & (1 << index) != 0 && all.memory_types[index as usize].property_flags.contains(wanted))
-        .ok_or_else(|| device.lacks("has no device memory that can be exported"))
+        .ok_or_else(|| device.lacks("has no exportable device memory"))
 }

@@ -129,12 +129,12 @@ pub(super) fn displacement(link: &Link) -> Result<usize> {
     let file = File::from(memory.export()?);
     let refused = |error: std::io::Error| {
         link.vulkan()
-            .lacks(format!("gives descriptors that are no files: {error}"))
+            .lacks(format!("exports file descriptors that are not files: {error}"))
     };
     let size = file.metadata().map_err(refused)?.len();
     let slack = size.checked_sub(memory.bytes).ok_or_else(|| {
         link.vulkan()
-            .lacks("gives descriptors that are no files of the memory's size")
+            .lacks("exports file descriptors that are not files of the memory's size")
     })?;
     let mut data = vec![0_u8; BYTES];
     let words: Vec<u32> = (0..WORDS).map(|place| pattern(place, seed)).collect();

@@ -12,7 +12,7 @@ use crate::error::vulkan::call;
 const KIND: vk::ExternalSemaphoreHandleTypeFlags = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
 
 /// Of a device with one queue.
-pub(super) const NO_RESCUE: &str = "has one queue, behind whose work the signal for a side that does not end might never come; give Link::adopt another in Objects::rescue";
+pub(super) const NO_RESCUE: &str = "has only one queue, so a signal for a side that never ends could be stuck behind its work; pass Link::adopt a second queue in Objects::rescue";
 
 pub(crate) struct Semaphore {
     device: Arc<Device>,
@@ -33,7 +33,9 @@ impl Semaphore {
         }
         let exportable = vk::ExternalSemaphoreFeatureFlags::EXPORTABLE;
         if device.semaphore_fd.is_none() || !found.external_semaphore_features.contains(exportable) {
-            return Err(device.lacks("exports no semaphores by opaque descriptor (VK_KHR_external_semaphore_fd)"));
+            return Err(
+                device.lacks("cannot export semaphores by opaque file descriptor (no VK_KHR_external_semaphore_fd)")
+            );
         }
         let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(KIND);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut export);
@@ -51,7 +53,7 @@ impl Semaphore {
             .semaphore(self.raw)
             .handle_type(KIND);
         let Some(functions) = &self.device.semaphore_fd else {
-            return Err(self.device.lacks("exports no semaphores"));
+            return Err(self.device.lacks("cannot export semaphores"));
         };
         // SAFETY: a living semaphore that was created for this kind of export.
         let fd = unsafe { functions.get_semaphore_fd(&info) }.map_err(call("vkGetSemaphoreFdKHR(opaque fd)"))?;

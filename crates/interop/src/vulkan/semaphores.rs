@@ -117,7 +117,7 @@ impl Semaphores {
     pub(super) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
         let first = Shared::new(core, link).map_err(|error| no_grade(error.to_string()))?;
         let watchdog = Watchdog::start(core.platform, limit)
-            .map_err(|error| no_grade(format!("its watchdog's thread does not start: {error}")))?;
+            .map_err(|error| no_grade(format!("its watchdog thread does not start: {error}")))?;
         Ok(Self {
             pool: Mutex::new(Pool {
                 free: vec![first],
@@ -217,8 +217,8 @@ impl Handoff for Semaphores {
 
     fn mechanisms(&self) -> Mechanisms {
         Mechanisms {
-            cl_to_hip: "a semaphore of Vulkan's",
-            hip_to_cl: "a semaphore of Vulkan's",
+            cl_to_hip: "a Vulkan semaphore",
+            hip_to_cl: "a Vulkan semaphore",
         }
     }
 

@@ -158,9 +158,7 @@ fn memory_that_is_too_short_is_refused() {
         .enqueue_in_place(&stream, Direction::Forward, slice)
         .expect_err("255 of 256");
     assert!(
-        error
-            .to_string()
-            .contains("255 complex numbers given, it transforms 256"),
+        error.to_string().contains("got 255 complex numbers, it transforms 256"),
         "{error}"
     );
 }

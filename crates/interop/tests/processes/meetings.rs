@@ -99,7 +99,7 @@ fn what_fails_at_a_place_names_it_and_says_what_to_do() {
     );
 
     let taken = Listener::bind(place("stream")).expect_err("the file is there");
-    names(&taken, &place("stream"), "take another path");
+    names(&taken, &place("stream"), "choose another path");
     let deep = place("no/such/folder");
     names(
         &Listener::bind(&deep).expect_err("no folder"),

@@ -89,21 +89,21 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
         offer
     };
     let cases: [(Vec<u8>, usize, &str); 14] = [
-        (b"GET / HTTP/1.1".to_vec(), 0, "14 bytes, a message has 256"),
-        (offer[..100].to_vec(), 1, "100 bytes, a message has 256"),
+        (b"GET / HTTP/1.1".to_vec(), 0, "14 bytes, but a message has 256"),
+        (offer[..100].to_vec(), 1, "100 bytes, but a message has 256"),
         ([&offer[..], b"more"].concat(), 1, "257 bytes"),
-        (spoiled(0, b"X"), 1, "does not begin as a message does"),
-        (spoiled(8, &[9]), 1, "version 9 of the protocol, not 1"),
+        (spoiled(0, b"X"), 1, "does not begin like a message"),
+        (spoiled(8, &[9]), 1, "protocol version 9, expected 1"),
         (spoiled(10, &[99]), 1, "kind 99"),
-        (message(TURN).to_vec(), 0, "an offer of memory was due"),
-        (spoiled(32, &[200]), 1, "carrier 200 is not known"),
-        (offer.clone(), 0, "0 descriptors came along, not 1"),
-        (offer.clone(), 2, "2 descriptors came along, not 1"),
-        (spoiled(16, &[3]), 1, "no whole number of elements"),
-        (spoiled(22, &[0xFF; 2]), 1, "no whole number of elements"),
+        (message(TURN).to_vec(), 0, "expected an offer of memory"),
+        (spoiled(32, &[200]), 1, "unknown carrier 200"),
+        (offer.clone(), 0, "got 0 file descriptors, expected 1"),
+        (offer.clone(), 2, "got 2 file descriptors, expected 1"),
+        (spoiled(16, &[3]), 1, "a whole number of elements"),
+        (spoiled(22, &[0xFF; 2]), 1, "a whole number of elements"),
         // As many bytes as it says are not in the file.
-        (offer.clone(), 1, "of memory that has 4096"),
-        (spoiled(40, b"x"), 1, "import it by a bridge of that device"),
+        (offer.clone(), 1, "exceed memory of 4096 bytes"),
+        (spoiled(40, b"x"), 1, "import it with a bridge on that device"),
     ];
     let before = descriptors();
     for (bytes, fds, reason) in cases {
@@ -121,7 +121,7 @@ fn what_cannot_be_true_is_refused_in_one_line_and_leaves_no_descriptor() {
     send(&theirs, &offer, &[empty.as_fd()]);
     // SAFETY: refused.
     let error = unsafe { bridge.import::<u32>(link) }.expect_err("an empty file");
-    assert!(error.to_string().contains("of memory that has 0"), "{error}");
+    assert!(error.to_string().contains("exceed memory of 0 bytes"), "{error}");
     drop(theirs);
     // The other side's type and the other's memory.
     let (link, theirs) = pair();
@@ -147,8 +147,8 @@ fn an_exporter_believes_no_answer_but_acceptance() {
     refusal[136..143].copy_from_slice(b"no\nroom");
     for (answer, reason) in [
         (refusal.to_vec(), "process 77 did not import the memory: no room"),
-        (message(TURN).to_vec(), "an answer to the offer was due"),
-        (b"?".to_vec(), "1 bytes, a message has 256"),
+        (message(TURN).to_vec(), "expected an answer to the offer"),
+        (b"?".to_vec(), "1 bytes, but a message has 256"),
     ] {
         let (link, theirs) = pair();
         let importer = std::thread::spawn(move || {
@@ -176,7 +176,7 @@ fn a_turn_that_is_not_due_is_refused() {
     turn[16] = 5;
     send(&theirs, &turn, &[]);
     let error = joint.take().expect_err("not due");
-    assert!(error.to_string().contains("turn 5 came, 1 was due"), "{error}");
+    assert!(error.to_string().contains("got turn 5, expected turn 1"), "{error}");
     turn[16] = 1;
     send(&theirs, &turn, &[]);
     joint.take().expect("the turn");
@@ -236,7 +236,7 @@ fn only_a_socket_that_keeps_messages_apart_is_a_link() {
     let file = std::fs::File::open("/dev/null").expect("a file");
     let (stream, _other) = std::os::unix::net::UnixStream::pair().expect("a socket");
     for (fd, reason) in [
-        (OwnedFd::from(file), "it is no socket"),
+        (OwnedFd::from(file), "it is not a socket"),
         (OwnedFd::from(stream), "it is a socket of another kind"),
     ] {
         // SAFETY: no other code has it.

@@ -174,8 +174,8 @@ fn parts_of_imported_memory_go_to_one_side_at_a_time() {
             assert_eq!(
                 refused.to_string(),
                 format!(
-                    "OpenCL has the elements 0..{GRID} of this buffer, and route external-fd hands its memory over \
-                     as a whole: 0..{GRID} can change sides once the buffer is divided anew, or use buffers of their own"
+                    "OpenCL has the elements 0..{GRID} of this buffer, and route external-fd hands over its memory only as \
+                     a whole; to hand over 0..{GRID}, divide the buffer again, or use separate buffers"
                 )
             );
             model[..GRID].iter_mut().for_each(|x| *x += 5);
@@ -294,7 +294,7 @@ fn what_neither_api_imports_is_refused_with_both_reasons() {
     let error = unsafe { bridge.adopt_fd::<u32>(pipe(), 0, LEN) }.expect_err("no memory");
     let text = error.to_string();
     assert!(
-        text.contains("as HIP's virtual memory: ") && text.contains("as another API's memory: "),
+        text.contains("as HIP virtual memory: ") && text.contains("as memory of another API: "),
         "{text}"
     );
     // SAFETY: refused before anything is done.

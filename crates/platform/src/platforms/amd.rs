@@ -24,7 +24,7 @@ pub(super) const FACTS: Facts = Facts {
     rivals: Rivals::None,
     no_device_remedy: "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES",
     install: Install {
-        hip: "HIP's library can't be loaded, see HIP above: install ROCm, or set ROCM_PATH to the folder of a complete installation",
+        hip: "the HIP library cannot be loaded, see HIP above: install ROCm, or set ROCM_PATH to a complete installation",
         other: "install it from the same ROCm release as HIP, or set ROCM_PATH to a complete one",
     },
 };

@@ -339,8 +339,8 @@ fn a_library_that_is_too_old_ends_the_search_with_both_releases_and_a_remedy() {
     }
 }
 
-/// A machine's folder of installations; each name in `at` is a link to a library of its own, so that the file
-/// identifies the place.
+/// A machine's folder of installations; each name in `at` is a link to a library of its own, so the file identifies the
+/// place.
 struct Installed {
     folder: tempfile::TempDir,
 }

@@ -64,7 +64,7 @@ pub fn generate(shell: &Shell, work: &Path) -> Result<Vec<GeneratedFile>> {
     let mut extensions = Vec::new();
     for name in OF_EXTENSIONS {
         let extension =
-            extension_of(&text, name).ok_or_else(|| format!("`CL/cl_ext.h` has no extension with `{name}`"))?;
+            extension_of(&text, name).ok_or_else(|| format!("no extension in `CL/cl_ext.h` declares `{name}`"))?;
         extensions.push((extension, name));
     }
     let extended = prototypes("CL/cl_ext.h", &names, newest)?;

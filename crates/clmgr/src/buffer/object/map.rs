@@ -67,7 +67,7 @@ impl<T> Object<T> {
         let before = queue.enqueued();
         let mut code = 0;
         // SAFETY: queue and buffer are alive and of one context; the range is the whole buffer;
-        // `code` is a valid place. The call blocks, so that the pointer may be used at once.
+        // `code` is a valid place. The call blocks, so the pointer may be used at once.
         let pointer = unsafe {
             map(
                 queue.raw(),
@@ -97,7 +97,10 @@ impl<T> Object<T> {
             return Err(Error::NotSupported {
                 what: "mapping a buffer".to_owned(),
                 device: self.context().device().name().to_owned(),
-                reason: format!("the map is at {:p}, which does not suit its elements", pointer.0),
+                reason: format!(
+                    "the mapping at {:p} is not aligned for the element type; read or write the buffer instead",
+                    pointer.0
+                ),
             });
         }
         Ok(pointer)
@@ -183,7 +186,7 @@ guard!(ClMapMut, true);
 
 impl<T: Pod> DerefMut for ClMapMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so that this is the only map.
+        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so this is the only map.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.0.cast(), self.object.len()) }
     }
 }

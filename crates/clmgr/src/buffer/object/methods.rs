@@ -87,9 +87,8 @@ macro_rules! object_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-            /// [`Error::TooLarge`](crate::Error::TooLarge) for an element whose size is no power of
-            /// two up to 128 bytes, or an error from `clEnqueueFillBuffer`.
+            /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::TooLarge`](crate::Error::TooLarge) for an
+            /// element whose size is not a power of two up to 128 bytes, or an error from `clEnqueueFillBuffer`.
             #[doc(alias = "clEnqueueFillBuffer")]
             pub fn fill(
                 &mut self,
@@ -125,9 +124,9 @@ macro_rules! object_methods {
                     .copy_from(queue, to, source.into(), from, count)
             }
 
-            /// Copies the box of `extent` (x, y, z) that lies at `here` in the buffer to `there` in
-            /// `out`, and waits as [`read`](Self::read). All sizes are in elements. NVIDIA's OpenCL
-            /// (driver 580) also requires the last row's whole pitch to lie in the buffer.
+            /// Copies the box of `extent` (x, y, z) at `here` in the buffer to `there` in `out`, and waits as
+            /// [`read`](Self::read). All sizes are in elements. NVIDIA's OpenCL (driver 580) also requires the last
+            /// row's whole pitch to lie in the buffer.
             ///
             /// # Errors
             ///
@@ -145,8 +144,8 @@ macro_rules! object_methods {
                 self.object().read_box(queue, extent, here, out, there)
             }
 
-            /// Copies the box of `extent` (x, y, z) that lies at `there` in `data` to `here` in the
-            /// buffer, and waits as [`read`](Self::read). All sizes are in elements.
+            /// Copies the box of `extent` (x, y, z) at `there` in `data` to `here` in the buffer, and waits as
+            /// [`read`](Self::read). All sizes are in elements.
             ///
             /// # Errors
             ///
@@ -164,8 +163,8 @@ macro_rules! object_methods {
                     .write_box(queue, extent, here, data, there)
             }
 
-            /// Enqueues a copy of the box of `extent` (x, y, z) that lies at `from` in `source`, to
-            /// `to` in this buffer, ordered as [`copy_from`](Self::copy_from).
+            /// Enqueues a copy of the box of `extent` (x, y, z) at `from` in `source`, to `to` in this buffer, ordered
+            /// as [`copy_from`](Self::copy_from).
             ///
             /// # Errors
             ///
@@ -193,9 +192,9 @@ macro_rules! object_methods {
             /// # Errors
             ///
             /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::Zero`](crate::Error::Zero),
-            /// [`Error::Region`](crate::Error::Region) if the start is no multiple of
-            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or an error
-            /// from `clCreateSubBuffer`.
+            /// [`Error::Region`](crate::Error::Region) if the start is not a multiple of
+            /// [`Device::sub_buffer_alignment`](crate::Device::sub_buffer_alignment), or an error from
+            /// `clCreateSubBuffer`.
             #[doc(alias = "clCreateSubBuffer")]
             pub fn part(&self, range: Range<usize>) -> Result<SubBuffer<'_, T>> {
                 self.object().part(range)
@@ -230,8 +229,8 @@ macro_rules! object_methods {
                 self.object_mut().map_mut(queue)
             }
 
-            /// Records that a command that uses the buffer was enqueued on `queue` through raw
-            /// handles, so that a read on another queue, or the buffer's drop, waits for it.
+            /// Records that a command that uses the buffer was enqueued on `queue` through raw handles, so a read on
+            /// another queue, or the buffer's drop, waits for it.
             pub fn note_use(&self, queue: &Queue) {
                 self.object().note_use(queue);
             }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, check};
 use crate::event::Event;
 use crate::queue::Queue;
 
-/// Where a box of elements lies in memory. All sizes are in elements; x runs fastest.
+/// The position of a box of elements in memory. All sizes are in elements; x runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxLayout {
     /// The first element of the box: x, y, z.
@@ -50,7 +50,7 @@ impl BoxLayout {
         let slice_pitch = match self.slice_pitch {
             0 if depth == 1 && self.origin[2] == 0 => match self.row_pitch.checked_mul(height) {
                 Some(pitch) => pitch,
-                None => return refused("its slice is larger than the address space".to_owned()),
+                None => return refused("one slice exceeds the address space".to_owned()),
             },
             pitch => pitch,
         };
@@ -66,14 +66,14 @@ impl BoxLayout {
         })();
         if x.checked_add(width).is_none_or(|end| end > self.row_pitch) {
             return refused(format!(
-                "{width} elements from {x} on are more than a row of {}",
+                "{width} elements from element {x} exceed a row of {}",
                 self.row_pitch
             ));
         }
         let rows = self.row_pitch.checked_mul(height);
         if rows.is_none_or(|rows| slice_pitch < rows) || slice_pitch % self.row_pitch != 0 {
             return refused(format!(
-                "a slice of {slice_pitch} elements does not hold {height} whole rows of {}",
+                "a slice of {slice_pitch} elements does not hold {height} whole rows of {} elements",
                 self.row_pitch
             ));
         }
@@ -84,7 +84,7 @@ impl BoxLayout {
                 slice: slice_pitch.saturating_mul(size_of::<T>()),
             }),
             _ => refused(format!(
-                "the box {extent:?} at {:?} ends outside the {len} elements there are",
+                "the box {extent:?} at {:?} ends beyond the {len} elements of the memory",
                 self.origin
             )),
         }
@@ -108,7 +108,7 @@ fn region<T>(extent: [usize; 3]) -> Result<[usize; 3]> {
     let width = extent[0].checked_mul(size_of::<T>());
     let width = width.ok_or_else(|| Error::Region {
         what: "the copy of a box",
-        reason: "its row is larger than the address space".to_owned(),
+        reason: "one row exceeds the address space".to_owned(),
     })?;
     Ok([width, extent[1], extent[2]])
 }
@@ -169,7 +169,7 @@ impl<T: Pod> Object<T> {
     ) -> Result<Event> {
         let region = region::<T>(extent)?;
         let buffer = here.checked::<T>("the source of a copy", extent, self.len())?;
-        let host = there.checked::<T>("the target of a copy", extent, out.1)?;
+        let host = there.checked::<T>("the destination of a copy", extent, out.1)?;
         let read = slot!(self.context().api(), clEnqueueReadBufferRect)?;
         self.allow(Wish::Read)?;
         self.settle(queue, false)?;
@@ -249,7 +249,7 @@ impl<T: Pod> Object<T> {
     ) -> Result<Event> {
         let source = source.0;
         let region = region::<T>(extent)?;
-        let target = to.checked::<T>("the target of a copy", extent, self.len())?;
+        let target = to.checked::<T>("the destination of a copy", extent, self.len())?;
         let origin = from.checked::<T>("the source of a copy", extent, source.len())?;
         let copy = slot!(self.context().api(), clEnqueueCopyBufferRect)?;
         self.settle(queue, true)?;

@@ -44,7 +44,7 @@ impl<T: Pod> Object<T> {
             return Err(Error::Region {
                 what: "a sub-buffer",
                 reason: format!(
-                    "it starts at byte {}; on `{}` that must be a multiple of {alignment}",
+                    "it starts at byte {}; the start must be a multiple of {alignment} on `{}`",
                     bytes.start,
                     device.name()
                 ),

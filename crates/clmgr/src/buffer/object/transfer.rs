@@ -55,7 +55,7 @@ pub(in crate::buffer) fn pattern_size<T>() -> Result<usize> {
         return Ok(size);
     }
     Err(Error::TooLarge {
-        what: "the element of a fill, which must have 1, 2, 4, 8, 16, 32, 64 or 128 bytes,",
+        what: "a fill with elements of a size other than 1, 2, 4, 8, 16, 32, 64 or 128 bytes",
         got: format!("{size} bytes"),
         limit: 128,
     })

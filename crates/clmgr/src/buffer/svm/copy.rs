@@ -111,9 +111,8 @@ impl<T: Pod> SvmBuffer<T> {
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange),
-    /// [`Error::TooLarge`](crate::Error::TooLarge) for an element whose size is no power of two up
-    /// to 128 bytes, or an error from `clEnqueueSVMMemFill`.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::TooLarge`](crate::Error::TooLarge) for an element
+    /// whose size is not a power of two up to 128 bytes, or an error from `clEnqueueSVMMemFill`.
     #[doc(alias = "clEnqueueSVMMemFill")]
     pub fn fill(&mut self, queue: &Queue, offset: usize, count: usize, value: T) -> Result<Event> {
         let range = byte_range::<T>(self.len(), offset, count)?;
@@ -197,8 +196,8 @@ impl<T: Pod> SvmBuffer<T> {
         self.view()?.object.copy_from(queue, to, source, from, count)
     }
 
-    /// Enqueues a copy of the box of `extent` (x, y, z) that lies at `from` in `source`, to `to` in
-    /// this memory, ordered as [`copy_from`](Self::copy_from).
+    /// Enqueues a copy of the box of `extent` (x, y, z) at `from` in `source`, to `to` in this memory, ordered as
+    /// [`copy_from`](Self::copy_from).
     ///
     /// # Errors
     ///

@@ -74,7 +74,7 @@ guard!(SvmMapMut, true);
 
 impl<T: Pod> DerefMut for SvmMapMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so that this is the only
+        // SAFETY: as in `deref`; the buffer is borrowed exclusively, so this is the only
         // guard.
         unsafe { std::slice::from_raw_parts_mut(self.buffer.as_ptr(), self.buffer.len()) }
     }

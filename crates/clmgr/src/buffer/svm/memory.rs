@@ -55,7 +55,7 @@ impl SvmGrain {
         Err(Error::NotSupported {
             what: format!("{self}-grained shared virtual memory"),
             device: device.name().to_owned(),
-            reason: format!("it reports {:?}; use a regular buffer", device.svm()),
+            reason: format!("the device reports {:?}; use a regular buffer", device.svm()),
         })
     }
 }

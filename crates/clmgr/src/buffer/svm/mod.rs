@@ -54,8 +54,8 @@ impl<T: Pod> SvmBuffer<T> {
         Self::new(context, len, SvmGrain::Coarse)
     }
 
-    /// Fine-grained memory for `len` elements. On a discrete GPU it lies in host memory, which the
-    /// device reaches over the bus.
+    /// Fine-grained memory for `len` elements. On a discrete GPU it is in host memory, which the device reaches over
+    /// the bus.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl<T: Pod> SvmBuffer<T> {
         }
         Err(Error::NotSupported {
             what: format!(
-                "shared virtual memory for elements that are aligned to {} bytes",
+                "shared virtual memory for elements aligned to {} bytes",
                 align_of::<T>()
             ),
             device: self.context().device().name().to_owned(),
@@ -192,11 +192,11 @@ impl<T: Pod> SvmBuffer<T> {
             return Err(Error::NotSupported {
                 what: "a buffer object over system-grained shared virtual memory".to_owned(),
                 device: allocation.context.device().name().to_owned(),
-                reason: "OpenCL promises one storage for memory of `clSVMAlloc` alone; pass the pointer, or use coarse or fine memory".to_owned(),
+                reason: "OpenCL guarantees shared storage only for memory of `clSVMAlloc`; pass the pointer, or use coarse-grained or fine-grained memory".to_owned(),
             });
         }
-        // The view knows nothing of the allocation's maps. None for writing can begin while it is
-        // borrowed, so that one that is left was leaked.
+        // The view knows nothing of the allocation's maps. None for writing can begin while it is borrowed, so one that
+        // is left was leaked.
         allocation.undo_leaked(false)?;
         let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
         // SAFETY: the pointer is the start of `bytes` bytes of shared virtual memory, which
@@ -304,7 +304,7 @@ impl<T> fmt::Debug for SvmBuffer<T> {
 
 /// A buffer object over the memory of an [`SvmBuffer`], which it borrows.
 pub struct SvmView<'a, T> {
-    // Declared first, so that the object is released before its memory.
+    // Declared first, so the object is released before its memory.
     pub(super) object: Object<T>,
     _allocation: Arc<Allocation>,
     buffer: PhantomData<&'a SvmBuffer<T>>,

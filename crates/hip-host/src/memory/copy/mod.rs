@@ -53,18 +53,18 @@ impl Side {
 
 /// What the caller says a side is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stated {
+enum StatedKind {
     Host,
     Device,
     Either,
 }
 
 /// Checks one side: bounds, life, and that it is what the caller says.
-fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side> {
+fn side(call: &str, address: usize, bytes: usize, stated: StatedKind) -> Result<Side> {
     let Ok(allocation) = registry::any_range(address, bytes) else {
         log::refused(
             call,
-            format_args!("{bytes} bytes at {address:#x} are out of bounds, or freed"),
+            format_args!("{bytes} bytes at {address:#x} are out of bounds or freed"),
         );
         return Err(hipError_t::hipErrorInvalidValue);
     };
@@ -72,9 +72,9 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     let reason = match (kind, stated) {
         // Foreign memory counts as CPU-addressable, so ROCm copies with the CPU: a crash where the card's memory is
         // not visible to it, very slow where it is (rocclr/device/rocm/rocblit.cpp, HostBlitManager's branches).
-        (Some(registry::Kind::ForeignVram), _) => "belongs to OpenCL's device memory; import it, or copy with a kernel",
-        (Some(kind), Stated::Host) if kind.is_device() => "is device memory where host memory is stated",
-        (None, Stated::Device) => "is ordinary host memory where device memory is stated",
+        (Some(registry::Kind::ForeignVram), _) => "is OpenCL device memory; import it, or copy with a kernel",
+        (Some(kind), StatedKind::Host) if kind.is_device() => "is device memory where the copy kind states host memory",
+        (None, StatedKind::Device) => "is ordinary host memory where the copy kind states device memory",
         _ => {
             return Ok(Side { address, allocation });
         }
@@ -87,15 +87,15 @@ fn side(call: &str, address: usize, bytes: usize, stated: Stated) -> Result<Side
     Err(hipError_t::hipErrorInvalidValue)
 }
 
-fn stated(kind: hipMemcpyKind) -> Result<(Stated, Stated)> {
+fn stated(kind: hipMemcpyKind) -> Result<(StatedKind, StatedKind)> {
     match kind {
-        hipMemcpyKind::hipMemcpyHostToHost => Ok((Stated::Host, Stated::Host)),
-        hipMemcpyKind::hipMemcpyHostToDevice => Ok((Stated::Device, Stated::Host)),
-        hipMemcpyKind::hipMemcpyDeviceToHost => Ok((Stated::Host, Stated::Device)),
+        hipMemcpyKind::hipMemcpyHostToHost => Ok((StatedKind::Host, StatedKind::Host)),
+        hipMemcpyKind::hipMemcpyHostToDevice => Ok((StatedKind::Device, StatedKind::Host)),
+        hipMemcpyKind::hipMemcpyDeviceToHost => Ok((StatedKind::Host, StatedKind::Device)),
         hipMemcpyKind::hipMemcpyDeviceToDevice | hipMemcpyKind::hipMemcpyDeviceToDeviceNoCU => {
-            Ok((Stated::Device, Stated::Device))
+            Ok((StatedKind::Device, StatedKind::Device))
         }
-        hipMemcpyKind::hipMemcpyDefault => Ok((Stated::Either, Stated::Either)),
+        hipMemcpyKind::hipMemcpyDefault => Ok((StatedKind::Either, StatedKind::Either)),
         _ => Err(hipError_t::hipErrorInvalidMemcpyDirection),
     }
 }
@@ -139,12 +139,12 @@ impl Transfer {
         }
         let to = side(call, self.to, shape.extent(shape.to)?, to_stated)?;
         if to.allocation.as_ref().is_some_and(|to| !to.is_writable()) {
-            log::refused(call, format_args!("{:#x} was mapped for reading", self.to));
+            log::refused(call, format_args!("{:#x} is mapped for reading only", self.to));
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let from = side(call, self.from, shape.extent(shape.from)?, from_stated)?;
         // A device has part in every copy that is said to be one of a device, even where ROCm goes by the addresses.
-        let of_device = to_stated == Stated::Device || from_stated == Stated::Device;
+        let of_device = to_stated == StatedKind::Device || from_stated == StatedKind::Device;
         let is_wrong = of_device && to.is_pageable() && from.is_pageable();
         if is_wrong {
             return Err(hipError_t::hipErrorInvalidValue);

@@ -1,4 +1,4 @@
-//! Copies of rows and slices. There are no arrays: a description that names one is `hipErrorNotSupported`.
+//! Copies of rows and slices. There are not arrays: a description that names one is `hipErrorNotSupported`.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -44,14 +44,14 @@ rows! {
 }
 
 /// One side of a copy as described.
-struct Described {
+struct CopyEnd {
     base: usize,
     layout: Layout,
     /// Of the first byte: in the row, and how many rows and slices before it.
     start: [usize; 3],
 }
 
-impl Described {
+impl CopyEnd {
     /// The address of the first byte.
     fn first(&self) -> Result<usize> {
         let [x, y, z] = self.start;
@@ -84,7 +84,7 @@ impl Described {
     }
 }
 
-fn transfer(to: &Described, from: &Described, extent: [usize; 3], kind: hipMemcpyKind) -> Result<Transfer> {
+fn transfer(to: &CopyEnd, from: &CopyEnd, extent: [usize; 3], kind: hipMemcpyKind) -> Result<Transfer> {
     let [width, height, depth] = extent;
     let shape = Shape {
         width,
@@ -111,12 +111,12 @@ fn transfer(to: &Described, from: &Described, extent: [usize; 3], kind: hipMemcp
     })
 }
 
-fn described(ptr: hipPitchedPtr, position: hipPos) -> Result<Described> {
+fn described(ptr: hipPitchedPtr, position: hipPos) -> Result<CopyEnd> {
     let slice = ptr
         .pitch
         .checked_mul(ptr.ysize)
         .ok_or(hipError_t::hipErrorInvalidValue)?;
-    Ok(Described {
+    Ok(CopyEnd {
         base: ptr.ptr as usize,
         layout: Layout {
             pitch: ptr.pitch,
@@ -185,7 +185,7 @@ pub(crate) unsafe fn from_driver_params(params: *const HIP_MEMCPY3D) -> Result<T
     // SAFETY: not null; readable by this function's contract.
     let p = unsafe { params.read_unaligned() };
     let extent = [p.WidthInBytes, p.Height, p.Depth];
-    let side = |base, pitch: usize, height: usize, start: [usize; 3]| -> Result<Described> {
+    let side = |base, pitch: usize, height: usize, start: [usize; 3]| -> Result<CopyEnd> {
         // Zero means: as wide and high as the copy.
         let pitch = if pitch == 0 {
             start[0].saturating_add(extent[0])
@@ -197,7 +197,7 @@ pub(crate) unsafe fn from_driver_params(params: *const HIP_MEMCPY3D) -> Result<T
         } else {
             height
         };
-        Ok(Described {
+        Ok(CopyEnd {
             base,
             layout: Layout {
                 pitch,
@@ -226,7 +226,7 @@ unsafe fn from_2d_params(params: *const hip_Memcpy2D) -> Result<Transfer> {
     }
     // SAFETY: not null; readable by this function's contract.
     let p = unsafe { params.read_unaligned() };
-    let side = |base, pitch, start| Described {
+    let side = |base, pitch, start| CopyEnd {
         base,
         layout: Layout { pitch, slice: 0 },
         start,

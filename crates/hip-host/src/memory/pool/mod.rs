@@ -132,7 +132,7 @@ impl Pool {
 
     pub(crate) fn allocate(self: &Arc<Self>, call: &'static str, out: *mut *mut c_void, bytes: usize) -> Result {
         if self.is_imported {
-            log::refused(call, format_args!("the pool is another process's"));
+            log::refused(call, format_args!("the pool belongs to another process"));
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let once = || {
@@ -293,7 +293,7 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
         });
         let mut queued = QUEUED.lock();
         let (Some(allocation), false) = (freeable, queued.contains(&base)) else {
-            log::refused(CALL, format_args!("{ptr:p} is no device memory, or already freed"));
+            log::refused(CALL, format_args!("{ptr:p} is not device memory, or already freed"));
             return Err(invalid);
         };
         queued.push(base);

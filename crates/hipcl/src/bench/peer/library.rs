@@ -12,7 +12,7 @@ pub(super) fn open(title: &str, names: &[&str]) -> Result<Library, String> {
         .find_map(|name| unsafe { Library::new(*name) }.ok())
         .ok_or_else(|| {
             format!(
-                "{title} is not on this machine (tried {}); install it to compare",
+                "{title} is not installed (tried {}); install it to compare",
                 names.join(", ")
             )
         })

@@ -80,9 +80,9 @@ impl<W> Peers<W> {
     }
 }
 
-const AMD: &str = "no peer: rocBLAS itself is what is measured, and no other library is loaded";
+const AMD: &str = "no comparison: the measurement uses rocBLAS itself, and no other library is loaded";
 #[cfg(not(feature = "nvidia"))]
-const NOT_BUILT: &str = "no peer: built without the feature `nvidia`";
+const NOT_BUILT: &str = "no comparison: built without the feature `nvidia`";
 
 /// Products on this stream.
 pub(super) fn products(bridge: &Bridge, stream: &hip::Stream) -> Peers<Product> {

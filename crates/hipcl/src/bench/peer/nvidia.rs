@@ -30,7 +30,7 @@ fn refused(error: hip_cuda::peer::Error) -> Error {
 
 impl Peer<Product> for On<Cublas> {
     fn name(&self) -> String {
-        "cuBLAS called raw".to_owned()
+        "cuBLAS called directly".to_owned()
     }
 
     unsafe fn run(&self, work: &Product) -> Result<()> {
@@ -48,7 +48,7 @@ impl Peer<Product> for On<Cublas> {
 
 impl Peer<Transform> for On<Cufft> {
     fn name(&self) -> String {
-        "cuFFT called raw".to_owned()
+        "cuFFT called directly".to_owned()
     }
 
     unsafe fn run(&self, work: &Transform) -> Result<()> {

@@ -54,7 +54,7 @@ impl Peer<Product> for OpenBlas {
     }
 
     unsafe fn run(&self, work: &Product) -> Result<()> {
-        let size = c_int::try_from(work.size).map_err(|_| Error::input(format!("{} is beyond 32 bits", work.size)))?;
+        let size = c_int::try_from(work.size).map_err(|_| Error::input(format!("{} exceeds 32 bits", work.size)))?;
         let (one, zero) = (C32::new(1.0, 0.0), C32::default());
         for index in 0..work.count {
             let offset = index * work.size * work.size;

@@ -81,7 +81,7 @@ impl Fftw {
     /// Plans on memory of its own, which planning overwrites.
     pub(super) fn find(len: usize, batch: usize) -> std::result::Result<Self, String> {
         let library = open("FFTW", &["libfftw3f.so.3", "libfftw3f.so"])?;
-        let whole = |value: usize| c_int::try_from(value).map_err(|_| format!("FFTW: {value} is beyond 32 bits"));
+        let whole = |value: usize| c_int::try_from(value).map_err(|_| format!("FFTW: {value} exceeds 32 bits"));
         let (len, batch) = (whole(len)?, whole(batch)?);
         let all = len as usize * batch as usize;
         let (mut from, mut to) = (vec![C32::default(); all], vec![C32::default(); all]);
@@ -108,7 +108,7 @@ impl Fftw {
                 FLAGS,
             );
             if plan.is_null() {
-                return Err(format!("FFTW makes no plan for {len} x {batch}"));
+                return Err(format!("FFTW creates no plan for {len} x {batch}"));
             }
             Ok(Self {
                 plan,

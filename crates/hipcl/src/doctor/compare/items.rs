@@ -62,7 +62,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
     for check in &findings.checks {
         let Check { name, state, found, .. } = check;
         let rank = match state {
-            State::Good | State::Told => Some(true),
+            State::Good | State::Info => Some(true),
             State::Bad => Some(false),
             State::Unknown => None,
         };
@@ -74,7 +74,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
             (None, Some(reason)) => reason,
             (None, None) => "does not work",
         };
-        let name = "HIP's memory as a cl_mem".to_owned();
+        let name = "HIP memory as a cl_mem".to_owned();
         add(name, text.to_owned(), Some(host_ptr.proof.is_some()));
     }
     for route in &findings.routes {
@@ -165,7 +165,7 @@ fn of_one_stream(state: &OneStream) -> Vec<(String, Item)> {
     if let Some(figures) = &state.figures {
         for (what, us) in [
             ("one and the wait", figures.waited_us),
-            ("one among others", figures.queued_us),
+            ("one in a busy stream", figures.queued_us),
         ] {
             items.push((format!("{name}, {what}"), figure(Figure::Microseconds(us))));
         }
@@ -177,8 +177,8 @@ fn of_allocation(allocation: &AllocationState) -> Vec<(String, Item)> {
     let name = format!("memory of {}", allocation.call);
     let text = match (&allocation.residency, &allocation.reason) {
         (_, Some(reason)) => reason.clone(),
-        (Some(residency), None) => format!("lies in {residency}"),
-        (None, None) => "lies in an unknown place".to_owned(),
+        (Some(residency), None) => format!("in {residency} memory"),
+        (None, None) => "unknown residency".to_owned(),
     };
     let rank = rank(allocation.works, allocation.died.as_ref());
     let mut items = vec![(name.clone(), state(&text, rank))];

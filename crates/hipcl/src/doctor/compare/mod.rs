@@ -66,12 +66,12 @@ impl Findings {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// A file that can't be read, holds something else, or was written in another form.
+    /// A file that cannot be read, holds something else, or was written in another form.
     pub fn read(path: &Path) -> Result<Self> {
         let text = crate::input::text(path)?;
         let other = |why: String| {
             Error::input(format!(
-                "`{}` is no file of `hipcl doctor --json` in form {SCHEMA}: {why}; take it again with this version",
+                "`{}` is not a file of `hipcl doctor --json` with schema {SCHEMA}: {why}; run the doctor again with this version",
                 path.display()
             ))
         };
@@ -80,13 +80,13 @@ impl Findings {
             Some(schema) if schema == u64::from(SCHEMA) => {
                 serde_json::from_value(value).map_err(|error| other(error.to_string()))
             }
-            Some(schema) => Err(other(format!("it is in form {schema}"))),
+            Some(schema) => Err(other(format!("its schema is {schema}"))),
             None => Err(other("it has no `schema`".to_owned())),
         }
     }
 
-    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation
-    /// don't.
+    /// What differs from `earlier`. Figures within the noise, addresses in messages and the time of a compilation do
+    /// not.
     ///
     /// The figures of the software device are those of a processor that others use as well: beyond the noise they are
     /// [`Changed`](Kind::Changed), and never worse. Routes that only one of the two examined are left out.

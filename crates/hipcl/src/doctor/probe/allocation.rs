@@ -19,7 +19,7 @@ pub(in crate::doctor) struct Tried {
     pub(in crate::doctor) hip: Rate,
 }
 
-/// How fast one API accesses the memory, or why it can't.
+/// How fast one API accesses the memory, or why it cannot.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Rate {
     pub(in crate::doctor) gb_s: Option<f64>,

@@ -33,10 +33,10 @@ pub(super) enum Answer<T> {
 /// standard output. Meant for `hipcl doctor`; the line's form is not guaranteed.
 ///
 /// # Errors
-/// If the answer can't be written.
+/// If the answer cannot be written.
 pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
     let mut out = quiet_stdout()?;
-    // a probe must not outlive the examination; where the kernel can't do that it just may
+    // a probe must not outlive the examination; where the kernel cannot do that it just may
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     // a crash is expected here, and a core file with a GPU's mappings in it is large
     let none = Rlimit {
@@ -53,7 +53,7 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
         },
         Subject::HostPtr => match select(platform) {
             Ok(selection) => answer(host_ptr::look(&selection)),
-            Err(error) => answer(host_ptr::Sought::not_begun(&error.to_string())),
+            Err(error) => answer(host_ptr::HostPtrTried::not_begun(&error.to_string())),
         },
         Subject::Route(route) => match select(platform) {
             Ok(selection) => answer(route::look(&selection, route)),
@@ -136,6 +136,6 @@ fn failed(cause: std::io::Error) -> Error {
         action: "write",
         path: "standard output".into(),
         cause,
-        remedy: "this command is for `hipcl doctor`, which reads it",
+        remedy: "`hipcl doctor` runs this command and reads its output; use `hipcl doctor`",
     }
 }

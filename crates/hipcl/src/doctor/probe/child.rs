@@ -39,7 +39,7 @@ impl std::fmt::Display for End {
             Self::TimedOut(limit) => write!(f, "hung, and was killed after {} s", limit.as_secs()),
             Self::Stuck(limit) => write!(
                 f,
-                "hung for {} s and could not be killed: it waits inside the kernel's driver",
+                "hung for {} s and could not be killed: it is blocked in a kernel driver",
                 limit.as_secs()
             ),
         }
@@ -84,7 +84,7 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<End> {
         let _ = ended.send(());
     });
     let in_time = end.recv_timeout(limit).is_ok();
-    // what it started and left behind goes as well; nothing left is no failure
+    // what it started and left behind goes as well; nothing left is not a failure
     let _ = kill_process_group(pid, Signal::KILL);
     if !in_time && end.recv_timeout(TO_DIE).is_err() {
         return Ok(End::Stuck(limit));

@@ -17,15 +17,15 @@ pub(in crate::doctor) struct Hip {
     pub(in crate::doctor) devices: Vec<HipDevice>,
     pub(in crate::doctor) compiler: Compiler,
     pub(in crate::doctor) failure: Option<String>,
-    /// Why the platform as a whole can't be used.
+    /// Why the platform as a whole cannot be used.
     pub(in crate::doctor) unusable: Option<String>,
 }
 
-/// A platform that can't be used: what is present of it, and why.
+/// A platform that cannot be used: what is present of it, and why.
 pub(super) fn cannot(error: &platform::Error) -> Hip {
     let failure = match error {
         // the list of places is in the row of the library
-        platform::Error::NoLibrary { .. } => "its HIP library can't be loaded".to_owned(),
+        platform::Error::NoLibrary { .. } => "its HIP library cannot be loaded".to_owned(),
         other => one_line(&other.to_string()),
     };
     Hip {
@@ -43,7 +43,7 @@ pub(super) fn look(selection: &Selection) -> Hip {
         libraries: selection.libraries.iter().map(library).collect(),
         ..Hip::default()
     };
-    tell("asking HIP for its devices");
+    tell("querying HIP for its devices");
     let tables = selection.tables();
     // SAFETY: all tables come from one selection.
     let runtime = unsafe { hip::Runtime::from_tables(tables.hip.clone(), tables.rtc.clone()) };
@@ -81,7 +81,7 @@ fn offer(library: &platform::LibraryReport) -> String {
     let functions = format!("{} functions", library.functions);
     match library.release {
         Some(release) if library.is_newer_than_known() => format!(
-            "release {release}, newer than {}, the newest that is known here; {functions}",
+            "release {release}, newer than {}, the newest known release; {functions}",
             platform::NEWEST_KNOWN
         ),
         Some(release) => format!("release {release}, {functions}"),
@@ -153,7 +153,7 @@ mod tests {
         assert!(found.usable);
         assert_eq!(
             found.detail,
-            "release 7.99, newer than 7.15, the newest that is known here; 520 functions"
+            "release 7.99, newer than 7.15, the newest known release; 520 functions"
         );
     }
 }

@@ -9,7 +9,7 @@ use crate::error::one_line;
 
 /// What a child found.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::doctor) struct Sought {
+pub(in crate::doctor) struct HostPtrTried {
     /// The text of the proof.
     pub(in crate::doctor) proof: Option<String>,
     /// Why there is none.
@@ -18,7 +18,7 @@ pub(in crate::doctor) struct Sought {
     pub(in crate::doctor) impossible: bool,
 }
 
-impl Sought {
+impl HostPtrTried {
     /// Nothing to examine it with.
     pub(super) fn not_begun(reason: &str) -> Self {
         Self {
@@ -29,14 +29,14 @@ impl Sought {
     }
 }
 
-pub(super) fn look(selection: &Selection) -> Sought {
+pub(super) fn look(selection: &Selection) -> HostPtrTried {
     match HostPtrProof::seek(selection, &interop::Options::default(), tell) {
-        Ok(proof) => Sought {
+        Ok(proof) => HostPtrTried {
             proof: Some(proof.to_string()),
             reason: None,
             impossible: false,
         },
-        Err(error) => Sought {
+        Err(error) => HostPtrTried {
             proof: None,
             reason: Some(one_line(&error.to_string())),
             impossible: error.is_impossible(),

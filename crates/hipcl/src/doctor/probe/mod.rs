@@ -2,21 +2,21 @@
 //!
 //! | module | side |
 //! |---|---|
-//! | `child` | parent: starts a process, waits for so long, says how it ended |
-//! | `ask` | parent: the question on the command line, the answer on one line of JSON |
-//! | `answer` | child: loads the libraries, looks, answers |
+//! | `child` | parent: starts a process, waits until it ends or the time limit, reports how it ended |
+//! | `prober` | parent: passes the subject on the command line, and reads the reply, one line of JSON |
+//! | `answer` | child: loads the libraries, examines the subject, replies |
 //! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `one_stream`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod allocation;
 mod answer;
-mod ask;
 mod child;
 mod grade;
 mod hip;
 mod host_ptr;
 mod one_stream;
 mod opencl;
+mod prober;
 mod route;
 mod signal;
 
@@ -25,14 +25,14 @@ use std::str::FromStr;
 
 pub(super) use allocation::Tried as AllocationTried;
 pub use answer::main;
-pub use ask::Death;
-pub(super) use ask::{Asker, Told};
 pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
-pub(super) use host_ptr::Sought;
+pub(super) use host_ptr::HostPtrTried;
 use interop::{Allocation, Grade, Route};
 pub(super) use one_stream::Tried as OneStreamTried;
 pub(super) use opencl::OpenCl;
+pub use prober::Death;
+pub(super) use prober::{Prober, Reply};
 pub use route::Crossing;
 pub(super) use route::Tried as RouteTried;
 
@@ -74,7 +74,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The text is no subject.
+/// The text is not a subject.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownSubject {
     /// Of the rest there are only routes.

@@ -16,7 +16,7 @@ pub(in crate::doctor) struct OpenCl {
 }
 
 pub(super) fn look() -> OpenCl {
-    tell("loading OpenCL and asking for its devices");
+    tell("loading OpenCL and querying its devices");
     let manager = match clmgr::Manager::load() {
         Ok(manager) => manager,
         Err(clmgr::Error::NoRuntime { tried }) => {

@@ -63,10 +63,10 @@ pub(super) fn checks(root: &Root, cards: &[Card]) -> Vec<Check> {
 fn on_the_bus(root: &Root, cards: &[Card]) -> Check {
     const NAME: &str = "cards";
     if !root.exists("/sys/bus/pci/devices") {
-        return Check::unknown(NAME, "/sys/bus/pci/devices can't be read");
+        return Check::unknown(NAME, "cannot read /sys/bus/pci/devices");
     }
     if cards.is_empty() {
-        return Check::told(NAME, "none of AMD or NVIDIA on the PCI bus");
+        return Check::told(NAME, "no AMD or NVIDIA GPU on the PCI bus");
     }
     let one = |card: &Card| {
         let vendor = if card.is_amd() { "AMD" } else { "NVIDIA" };
@@ -83,12 +83,12 @@ fn amdgpu(root: &Root) -> Check {
         return Check::bad(
             NAME,
             "not loaded",
-            "AMD's card has no driver: load it by `modprobe amdgpu`, and look into `dmesg` if it does not stay",
+            "the AMD GPU has no driver: load it with `modprobe amdgpu`, and check `dmesg` if it does not stay loaded",
         );
     }
     let mut found = match root.text(PACKAGED) {
         Some(version) => format!("version {version}"),
-        None => "the kernel's own, without a version".to_owned(),
+        None => "part of the kernel, without a version".to_owned(),
     };
     for parameter in ["noretry", "pcie_p2p", "use_xgmi_p2p", "gttsize"] {
         if let Some(value) = root.text(&format!("{MODULE}/parameters/{parameter}")) {

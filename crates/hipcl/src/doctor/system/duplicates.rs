@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use super::super::findings::Check;
 use super::super::mapped::{self, SINGLE};
-use super::{Environment, Heard, Root};
+use super::{Environment, Root, RuntimeReport};
 
-pub(super) fn checks(root: &Root, environment: &Environment, heard: &Heard, amd: bool) -> Vec<Check> {
+pub(super) fn checks(root: &Root, environment: &Environment, runtime: &RuntimeReport, amd: bool) -> Vec<Check> {
     SINGLE
         .into_iter()
         .filter_map(|library| {
-            let loaded = loaded(heard, library);
+            let loaded = loaded(runtime, library);
             let installed = installed(root, environment, library);
             // libOpenCL is everybody's; the others are AMD's
             let expected = amd || library == "libOpenCL";
@@ -28,7 +28,7 @@ fn check(library: &str, loaded: &[&str], installed: &[String]) -> Check {
             library,
             format!("loaded {} times: {}", loaded.len(), loaded.join(", ")),
             format!(
-                "two files of {library} are in one process, and don't know each other's memory: remove one from the search path (LD_LIBRARY_PATH, ROCM_PATH, a Python package)"
+                "two files of {library} are loaded in one process and do not know each other's memory: remove one from the search path (LD_LIBRARY_PATH, ROCM_PATH, a Python package)"
             ),
         );
     }
@@ -42,8 +42,8 @@ fn check(library: &str, loaded: &[&str], installed: &[String]) -> Check {
     }
 }
 
-fn loaded<'a>(heard: &'a Heard, library: &str) -> Vec<&'a str> {
-    heard
+fn loaded<'a>(runtime: &'a RuntimeReport, library: &str) -> Vec<&'a str> {
+    runtime
         .loaded
         .iter()
         .map(String::as_str)

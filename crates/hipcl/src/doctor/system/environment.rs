@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::findings::Check;
 use super::super::pairing::same_place;
-use super::{Heard, Root};
+use super::{Root, RuntimeReport};
 
 /// The variables that matter here.
 #[derive(Clone, Debug, Default)]
@@ -47,28 +47,28 @@ impl Environment {
     }
 }
 
-pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check> {
+pub(super) fn visibility(environment: &Environment, runtime: &RuntimeReport) -> Vec<Check> {
     const NAME: &str = "visible devices";
     let (hip, opencl) = (environment.set(&HIP), environment.set(&OPENCL));
     let mut all = environment.set(&BOTH);
     all.extend(hip.iter().chain(&opencl).cloned());
     if all.is_empty() {
-        return vec![Check::told(NAME, "no variable hides any")];
+        return vec![Check::told(NAME, "no variable hides a device")];
     }
     let found = all.join(", ");
-    let apart = heard
+    let apart = runtime
         .hip
         .iter()
-        .filter(|device| !heard.opencl.iter().any(|other| same_place(device, other)))
+        .filter(|device| !runtime.opencl.iter().any(|other| same_place(device, other)))
         .count();
     // both lists must be known to be told apart
-    let differ = apart > 0 && !heard.opencl.is_empty();
+    let differ = apart > 0 && !runtime.opencl.is_empty();
     // one at least of those that only one API obeys
     vec![if differ && !(hip.is_empty() && opencl.is_empty()) {
         Check::bad(
             NAME,
             found,
-            "HIP and OpenCL see different cards: HIP_VISIBLE_DEVICES is HIP's alone, GPU_DEVICE_ORDINAL is OpenCL's; use ROCR_VISIBLE_DEVICES, which both obey",
+            "HIP and OpenCL see different GPUs: HIP_VISIBLE_DEVICES affects only HIP, and GPU_DEVICE_ORDINAL only OpenCL; use ROCR_VISIBLE_DEVICES, which affects both",
         )
     } else {
         Check::told(NAME, found)
@@ -76,12 +76,12 @@ pub(super) fn visibility(environment: &Environment, heard: &Heard) -> Vec<Check>
 }
 
 /// Whether the card retries accesses to missing pages, which managed memory needs in order to move.
-pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Check {
+pub(super) fn xnack(root: &Root, environment: &Environment, runtime: &RuntimeReport) -> Check {
     const NAME: &str = "XNACK";
     let asked = environment.get("HSA_XNACK");
     let modes: Vec<&str> = ["xnack+", "xnack-"]
         .into_iter()
-        .filter(|mode| heard.devices.iter().any(|name| name.contains(mode)))
+        .filter(|mode| runtime.devices.iter().any(|name| name.contains(mode)))
         .collect();
     let mut found = vec![match asked {
         Some(value) => format!("HSA_XNACK={value}"),
@@ -91,7 +91,7 @@ pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Ch
         found.push(format!("amdgpu.noretry={value}"));
     }
     found.push(match modes.as_slice() {
-        [] => "no device tells its mode".to_owned(),
+        [] => "no device reports its mode".to_owned(),
         modes => format!("devices report {}", modes.join(" and ")),
     });
     let found = found.join(", ");
@@ -99,7 +99,7 @@ pub(super) fn xnack(root: &Root, environment: &Environment, heard: &Heard) -> Ch
         return Check::bad(
             NAME,
             found,
-            "HSA_XNACK=1 had no effect: the card or the driver (amdgpu.noretry=0) does not support it, and managed memory stays where it is",
+            "HSA_XNACK=1 has no effect: the GPU or the driver (amdgpu.noretry=0) does not support it, so managed memory does not migrate",
         );
     }
     if modes.is_empty() {

@@ -6,12 +6,12 @@ use super::{Root, driver};
 pub(super) fn release(root: &Root) -> Check {
     match root.text("/proc/sys/kernel/osrelease") {
         Some(release) => Check::told("kernel", release),
-        None => Check::unknown("kernel", "/proc/sys/kernel/osrelease can't be read"),
+        None => Check::unknown("kernel", "cannot read /proc/sys/kernel/osrelease"),
     }
 }
 
 /// An option of the kernel's configuration, and what is lost without it.
-struct Needed {
+struct KernelOption {
     option: &'static str,
     lost: &'static str,
     /// Of no use to a single card.
@@ -21,34 +21,34 @@ struct Needed {
 }
 
 /// `drivers/gpu/drm/amd/amdkfd/Kconfig` has the dependencies among them.
-const NEEDED: [Needed; 5] = [
-    Needed {
+const OPTIONS: [KernelOption; 5] = [
+    KernelOption {
         option: "CONFIG_HSA_AMD",
         lost: "ROCm has no /dev/kfd",
         for_several: false,
         of_driver: true,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_PCI_P2PDMA",
-        lost: "device memory can't be reached by other devices, and exporting it as a dma-buf may be refused",
+        lost: "other devices cannot access device memory, and its export as a dma-buf may be refused",
         for_several: false,
         of_driver: false,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_DMABUF_MOVE_NOTIFY",
         lost: "a dma-buf that another device uses is moved to host memory",
         for_several: false,
         of_driver: false,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_HSA_AMD_SVM",
-        lost: "managed memory does not move between host and card",
+        lost: "managed memory does not move between host and GPU",
         for_several: false,
         of_driver: true,
     },
-    Needed {
+    KernelOption {
         option: "CONFIG_HSA_AMD_P2P",
-        lost: "cards don't reach each other's memory over PCIe",
+        lost: "GPUs cannot access each other's memory over PCIe",
         for_several: true,
         of_driver: true,
     },
@@ -56,28 +56,28 @@ const NEEDED: [Needed; 5] = [
 
 pub(super) fn options(root: &Root, gpus: usize) -> Vec<Check> {
     let config = config(root);
-    NEEDED
+    OPTIONS
         .iter()
         .map(|needed| {
             let name = needed.option;
             let Some((config, from)) = &config else {
-                return Check::unknown(name, "the kernel's configuration is not to be found");
+                return Check::unknown(name, "the kernel configuration was not found");
             };
             match value(config, name) {
                 // AMD's package brings a driver of its own, whose options are set when it is built (DKMS)
                 None if needed.of_driver && root.exists(driver::PACKAGED) => Check::told(
                     name,
-                    format!("not asked: the driver is AMD's package, not this kernel's ({from} has it not)"),
+                    format!("not relevant: the driver is AMD's package, not part of this kernel (not set in {from})"),
                 ),
                 Some(value @ ("y" | "m")) => Check::good(name, format!("{value} ({from})")),
                 _ if needed.for_several && gpus < 2 => {
-                    Check::told(name, format!("not set; of no use to one card ({from})"))
+                    Check::told(name, format!("not set; not needed for a single GPU ({from})"))
                 }
                 _ => Check::bad(
                     name,
                     format!("not set ({from})"),
                     format!(
-                        "{name} is not set in this kernel: {}; use a kernel that has it",
+                        "{name} is not set in this kernel: {}; use a kernel with this option",
                         needed.lost
                     ),
                 ),
@@ -111,7 +111,7 @@ pub(super) fn iommu(root: &Root, gpus: usize) -> Check {
     const NAME: &str = "IOMMU";
     const GROUPS: &str = "/sys/kernel/iommu_groups";
     if !root.exists("/sys/kernel") {
-        return Check::unknown(NAME, "/sys/kernel can't be read");
+        return Check::unknown(NAME, "cannot read /sys/kernel");
     }
     let groups = root.names(GROUPS);
     if groups.is_empty() {
@@ -132,7 +132,7 @@ pub(super) fn iommu(root: &Root, gpus: usize) -> Check {
         return Check::bad(
             NAME,
             found,
-            "the IOMMU translates addresses: with several cards AMD asks for `iommu=pt` on the kernel's command line",
+            "the IOMMU translates addresses: with several GPUs, AMD requires `iommu=pt` on the kernel command line",
         );
     }
     Check::told(NAME, found)
@@ -145,7 +145,7 @@ pub(super) fn locked_memory(root: &Root) -> Check {
     match line.and_then(|line| line.split_whitespace().next()) {
         Some("unlimited") => Check::told(NAME, "unlimited"),
         Some(bytes) => Check::told(NAME, format!("limited to {bytes} bytes")),
-        None => Check::unknown(NAME, "/proc/self/limits does not tell"),
+        None => Check::unknown(NAME, "not reported by /proc/self/limits"),
     }
 }
 

@@ -27,7 +27,7 @@ use super::findings::{Check, State};
 
 /// What the libraries report, for comparison with the system.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct RuntimeReport {
     /// Whether the platform reaches its devices through AMD's kernel driver.
     pub uses_kfd: bool,
     /// Architectures and names of all devices of both APIs: `gfx908:sramecc+:xnack-`.
@@ -49,29 +49,29 @@ pub fn cards(root: &Root) -> Vec<String> {
 }
 
 /// Runs all checks.
-pub fn checks(root: &Root, environment: &Environment, heard: &Heard) -> Vec<Check> {
+pub fn checks(root: &Root, environment: &Environment, runtime: &RuntimeReport) -> Vec<Check> {
     let cards = driver::cards(root);
     let gpus = topology::gpus(root);
-    // without a sign of AMD hardware what it would need is no failure
-    let amd = heard.uses_kfd || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
+    // without a sign of AMD hardware what it would need is not a failure
+    let amd = runtime.uses_kfd || !gpus.is_empty() || cards.iter().any(driver::Card::is_amd);
     let mut checks = vec![kernel::release(root), nodes::container(root)];
     checks.extend(driver::checks(root, &cards));
     if amd {
         let mut ways = nodes::checks(root, &cards);
         ways.extend(topology::visible(root, &gpus));
         ways.extend(kernel::options(root, gpus.len()));
-        if heard.works {
-            // What a card needs is no failure where a card works without it.
+        if runtime.works {
+            // What a card needs is not a failure where a card works without it.
             ways = ways.into_iter().map(Check::only_told).collect();
         }
         checks.extend(ways);
         checks.extend(topology::checks(&gpus));
-        checks.push(environment::xnack(root, environment, heard));
+        checks.push(environment::xnack(root, environment, runtime));
     }
     checks.push(kernel::iommu(root, if amd { gpus.len() } else { 0 }));
     checks.push(kernel::locked_memory(root));
-    checks.extend(environment::visibility(environment, heard));
-    checks.extend(duplicates::checks(root, environment, heard, amd));
+    checks.extend(environment::visibility(environment, runtime));
+    checks.extend(duplicates::checks(root, environment, runtime, amd));
     checks
 }
 
@@ -90,7 +90,7 @@ impl Check {
     }
 
     fn told(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self::new(name, State::Told, found)
+        Self::new(name, State::Info, found)
     }
 
     fn unknown(name: impl Into<String>, found: impl Into<String>) -> Self {

@@ -14,7 +14,7 @@ fn in_container(root: &Root) -> Option<&'static str> {
 
 pub(super) fn container(root: &Root) -> Check {
     match in_container(root) {
-        Some(sign) => Check::told("container", format!("yes: there is {sign}")),
+        Some(sign) => Check::told("container", format!("yes: found {sign}")),
         None => Check::told("container", "no sign of one"),
     }
 }
@@ -57,12 +57,12 @@ fn check(root: &Root, path: &str, rights: &Rights, all: &[(String, Rights)]) -> 
         paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(" and ")
     };
     match rights {
-        Rights::Granted => Check::good(path, "may be read and written"),
+        Rights::Granted => Check::good(path, "readable and writable"),
         Rights::Missing => {
             let paths = alike(&|other| *other == Rights::Missing);
             Check::bad(path, "missing", missing(root, &paths))
         }
-        Rights::Unknown => Check::unknown(path, "/proc/self/status can't be read"),
+        Rights::Unknown => Check::unknown(path, "cannot read /proc/self/status"),
         Rights::Denied { detail, group } => {
             let paths = alike(&|other| matches!(other, Rights::Denied { group: its, .. } if its == group));
             Check::bad(
@@ -82,23 +82,23 @@ fn join(root: &Root, paths: &str, group: &Group) -> String {
     let number = group.number;
     if !group.helps || number == 0 {
         return format!(
-            "{paths} can't be opened by the members of any group: install AMD's udev rules, which give it to `render`, and log in again"
+            "no group has access to {paths}: install AMD's udev rules, which grant it to `render`, and log in again"
         );
     }
     if in_container(root).is_some() {
         return match number {
             UNMAPPED => format!(
-                "{paths} may not be opened in this container, which does not have the host's group: start it with `--group-add keep-groups` (Podman), or as root"
+                "this container may not open {paths}, because it lacks the host's group: start it with `--group-add keep-groups` (Podman), or as root"
             ),
-            _ => format!("{paths} may not be opened in this container: start it with `--group-add {number}`"),
+            _ => format!("this container may not open {paths}: start it with `--group-add {number}`"),
         };
     }
     match &group.name {
         Some(name) => format!(
-            "{paths} may not be opened: become a member of the group by `sudo usermod -aG {name} $USER`, and log in again"
+            "this user may not open {paths}: join the group with `sudo usermod -aG {name} $USER`, and log in again"
         ),
         None => format!(
-            "{paths} may not be opened: their group {number} has no name here; give it one by `sudo groupadd -g {number} kfd`, become a member by `sudo usermod -aG kfd $USER`, and log in again"
+            "this user may not open {paths}, whose group {number} has no name: create it with `sudo groupadd -g {number} kfd`, join it with `sudo usermod -aG kfd $USER`, and log in again"
         ),
     }
 }
@@ -106,6 +106,6 @@ fn join(root: &Root, paths: &str, group: &Group) -> String {
 fn missing(root: &Root, paths: &str) -> String {
     match in_container(root) {
         Some(_) => format!("missing in this container: {paths}; start it with `--device=/dev/kfd --device=/dev/dri`"),
-        None => format!("missing: {paths}; the driver amdgpu made none, look into `dmesg`"),
+        None => format!("missing: {paths}; the driver amdgpu did not create them, check `dmesg`"),
     }
 }

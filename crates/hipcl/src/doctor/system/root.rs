@@ -23,7 +23,7 @@ impl Root {
         Self { folder: folder.into() }
     }
 
-    /// Whether this is the machine's own tree, so that the kernel can be queried.
+    /// Whether this is the machine's own tree, so the kernel can be queried.
     pub(super) fn is_real(&self) -> bool {
         self.folder == Path::new("/")
     }
@@ -45,7 +45,7 @@ impl Root {
         std::fs::read(self.path(path)).ok()
     }
 
-    /// The text without blanks around it; `None` if it can't be read.
+    /// The text without blanks around it; `None` if it cannot be read.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let bytes = self.bytes(path)?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
@@ -62,7 +62,7 @@ impl Root {
         Some(text)
     }
 
-    /// Names in a folder, in order; numbers in them count as numbers. Empty if it can't be read.
+    /// Names in a folder, in order; numbers in them count as numbers. Empty if it cannot be read.
     pub(super) fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(path)) else {
             return Vec::new();

@@ -83,14 +83,14 @@ impl Gpu {
     fn architecture(&self) -> String {
         match self.property("gfx_target_version").filter(|&version| version > 0) {
             Some(version) => format!("gfx{}{}{:x}", version / 10_000, version / 100 % 100, version % 100),
-            None => "of an unknown architecture".to_owned(),
+            None => "unknown architecture".to_owned(),
         }
     }
 
     /// Bus, device and function in one number (kfd_topology.c: `pci_dev_id`).
     fn address(&self) -> String {
         let Some(place) = self.property("location_id") else {
-            return "at an unknown place".to_owned();
+            return "unknown PCI address".to_owned();
         };
         let domain = match self.property("domain") {
             Some(domain) => format!("{domain:04x}"),
@@ -120,14 +120,14 @@ pub(super) fn visible(root: &Root, gpus: &[Gpu]) -> Option<Check> {
         return Some(Check::bad(
             "KFD topology",
             "absent",
-            "the kernel shows no cards to ROCm: load amdgpu, AMD's package or that of a kernel with CONFIG_HSA_AMD, and let a container see /sys/class/kfd",
+            "the kernel shows no GPU to ROCm: load amdgpu (from AMD's package, or from a kernel with CONFIG_HSA_AMD), and make /sys/class/kfd visible in a container",
         ));
     }
     gpus.is_empty().then(|| {
         Check::bad(
             "KFD topology",
             "no GPU among the nodes",
-            "the kernel's driver takes no card for ROCm: look for `kfd` in `dmesg`; the card may be too old, or hidden from a container",
+            "the kernel driver accepts no GPU for ROCm: look for `kfd` in `dmesg`; the GPU may be too old, or hidden from a container",
         )
     })
 }
@@ -165,7 +165,7 @@ fn card(gpu: &Gpu) -> Check {
 fn large_bar(gpus: &[Gpu]) -> Check {
     const NAME: &str = "large BAR";
     if gpus.iter().any(|gpu| gpu.memory() == 0) {
-        return Check::unknown(NAME, "a card reports no memory of its own");
+        return Check::unknown(NAME, "a GPU reports no memory of its own");
     }
     let without: Vec<String> = gpus
         .iter()
@@ -173,12 +173,12 @@ fn large_bar(gpus: &[Gpu]) -> Check {
         .map(Gpu::address)
         .collect();
     if without.is_empty() {
-        return Check::good(NAME, "the host sees all of the cards' memory");
+        return Check::good(NAME, "the host can access all GPU memory");
     }
     Check::bad(
         NAME,
-        format!("the host does not see all memory of {}", without.join(", ")),
-        "no large BAR: cards can't reach each other's memory over PCIe, and HIP's own copies of OpenCL memory crash; switch on Above 4G Decoding and Resizable BAR in the firmware",
+        format!("the host cannot access all memory of {}", without.join(", ")),
+        "no large BAR: GPUs cannot access each other's memory over PCIe, and HIP copies of OpenCL memory crash; enable Above 4G Decoding and Resizable BAR in the firmware",
     )
 }
 

@@ -19,18 +19,18 @@ pub(super) struct Samples {
 
 /// Reads a recording of at most `most` samples, in either memory order.
 pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
-    let refuse = |cause: String| Err(Error::Input(format!("can't use `{}`: {cause}", path.display())));
+    let refuse = |cause: String| Err(Error::Input(format!("cannot use `{}`: {cause}", path.display())));
     let file = File::open(path).map_err(|source| Error::read(path, source))?;
     let metadata = file.metadata().map_err(|source| Error::read(path, source))?;
     if metadata.is_dir() {
         return Err(Error::read(path, std::io::ErrorKind::IsADirectory.into()));
     }
     if metadata.is_file() && metadata.len() == 0 {
-        return refuse("the file is empty; give an .npy file of complex64".into());
+        return refuse("the file is empty; name an .npy file of complex64".into());
     }
     if metadata.len() / size_of::<C32>() as u64 > most {
         return refuse(format!(
-            "it has more than the {most} samples that the device can hold in one buffer; cut it"
+            "it has more than the {most} samples that fit in one buffer of the device; shorten it"
         ));
     }
     let array = match crate::npy::read::<Ix2>(BufReader::new(file)) {
@@ -40,7 +40,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
     let (elements, per_element) = array.dim();
     if elements == 0 || per_element == 0 {
         return refuse(format!(
-            "its shape is {elements} x {per_element}; it needs elements x samples, none of them 0"
+            "its shape is {elements} x {per_element}; it needs elements x samples, neither of them 0"
         ));
     }
     let samples = array.as_standard_layout().into_owned().into_raw_vec_and_offset().0;
@@ -72,17 +72,19 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
 fn explain(error: &ReadNpyError) -> String {
     match error {
         ReadNpyError::WrongNdim(_, found) => {
-            format!("it has {found} dimensions; it needs two, elements x samples")
+            format!("it has {found} dimensions; it needs two: elements x samples")
         }
         ReadNpyError::WrongDescriptor(found) => {
             format!("its element type is {found}; save it as complex64 ('<c8')")
         }
-        ReadNpyError::MissingData => "it is truncated: fewer samples than its header promises; copy it again".into(),
+        ReadNpyError::MissingData => {
+            "it is truncated: it has fewer samples than its header states; copy it again".into()
+        }
         ReadNpyError::ExtraBytes(bytes) => {
-            format!("{bytes} bytes follow the samples that its header promises; copy it again")
+            format!("{bytes} bytes follow the samples that its header states; copy it again")
         }
         ReadNpyError::ParseHeader(cause) => {
-            format!("it is no .npy file ({cause}); save it with numpy.save")
+            format!("it is not an .npy file ({cause}); save it with numpy.save")
         }
         ReadNpyError::Io(cause) if cause.kind() == std::io::ErrorKind::UnexpectedEof => {
             "it is truncated in its header; copy it again".into()
@@ -142,10 +144,10 @@ mod tests {
         write_npy(path("none.npy"), &Array2::<C32>::default((0, 4))).unwrap();
 
         for (name, cause) in [
-            ("missing.npy", "can't read"),
-            (".", "can't read"),
+            ("missing.npy", "cannot read"),
+            (".", "cannot read"),
             ("empty.npy", "empty"),
-            ("text.npy", "no .npy file"),
+            ("text.npy", "not an .npy file"),
             ("head.npy", "truncated"),
             ("short.npy", "truncated"),
             ("long.npy", "2 bytes follow"),

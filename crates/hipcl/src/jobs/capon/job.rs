@@ -27,7 +27,7 @@ const SMALLEST_PIVOT: f32 = 64.0 * f32::EPSILON;
 
 /// What one iteration found.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Estimate {
     /// Power in the directions of the coarse grid.
     pub power: Vec<f32>,
     /// What a peak has to exceed.
@@ -156,7 +156,7 @@ impl<'a> Job<'a> {
     }
 
     /// The host looks at the spectrum before it knows where to refine, so it waits there, however seldom it waits else.
-    pub(super) fn iteration(&mut self, timer: &mut StageTimer, waits: Waits) -> Result<Found> {
+    pub(super) fn iteration(&mut self, timer: &mut StageTimer, waits: Waits) -> Result<Estimate> {
         let inverse = if self.graphs.is_some() {
             self.replay(timer)?
         } else {
@@ -199,9 +199,9 @@ impl<'a> Job<'a> {
     }
 
     /// Takes the samples, and records the stages as two graphs. Between them stays the inverse: what its calls find
-    /// about the matrix belongs to one call, and can't be recorded.
+    /// about the matrix belongs to one call, and cannot be recorded.
     fn record(&mut self, samples: &[C32]) -> Result<()> {
-        // What is loaded or allocated on first use can't be recorded, so an iteration comes first: over other samples,
+        // What is loaded or allocated on first use cannot be recorded, so an iteration comes first: over other samples,
         // so that what is found later is the graphs' own.
         let doubled: Vec<C32> = samples.iter().map(|sample| sample * 2.0).collect();
         self.raw.upload(&doubled)?;
@@ -267,7 +267,7 @@ impl<'a> Job<'a> {
     }
 
     /// The findings, and the memory traffic of the search around the peaks.
-    fn refine(&mut self) -> Result<(Found, u64)> {
+    fn refine(&mut self) -> Result<(Estimate, u64)> {
         let n = self.shape.elements as u64;
         let power = self.hip.coarse.power.host()?.to_vec();
         let limit = detect::floor(&power) * detect::threshold(self.shape.elements, self.shape.segments, power.len());
@@ -276,11 +276,11 @@ impl<'a> Job<'a> {
             .iter()
             .flat_map(|&peak| detect::fine_grid(self.grid, peak))
             .collect();
-        let mut found = Found {
+        let mut found = Estimate {
             power,
             limit,
             fine_grid,
-            ..Found::default()
+            ..Estimate::default()
         };
         if peaks.is_empty() {
             return Ok((found, 0));
@@ -593,7 +593,7 @@ impl HipSide {
         let inverse = Matrix::new(&*matrix, n, n, n);
         let steered = Matrix::new(&mut search.steered, directions, n, directions);
         let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
-        // rows of `responses` are the responses themselves, so that R^-1 stands transposed on the right
+        // rows of `responses` are the responses themselves, so R^-1 stands transposed on the right
         blas.gemm(Op::None, Op::Transpose, one, responses, inverse, zero, steered)?;
         Ok(())
     }

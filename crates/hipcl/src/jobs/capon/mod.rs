@@ -20,10 +20,9 @@
 //!
 //! # Accuracy
 //! The largest error is pointwise relative over the whole spectrum and all peaks, against a reference in double
-//! precision from the raw samples. A peak is the small difference of large terms, so that rounding shows in it in
-//! proportion to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4
-//! plus 6e-8 times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the
-//! range.
+//! precision from the raw samples. A peak is the small difference of large terms, so rounding shows in it in proportion
+//! to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4 plus 6e-8
+//! times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the range.
 
 use std::path::PathBuf;
 
@@ -58,7 +57,7 @@ const ANGLE_TOLERANCE: f64 = 0.1;
 const POWER_TOLERANCE_DB: f64 = 1.5;
 /// The coarse grid has this many steps to the half-power beamwidth at least.
 const STEPS_PER_BEAM: f64 = 6.0;
-/// Fewer elements can't tell a generated scene's emitters apart.
+/// Fewer elements cannot tell a generated scene's emitters apart.
 const FEWEST_GENERATED: usize = 16;
 
 /// Options of `hipcl pipeline capon`.
@@ -130,7 +129,7 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
     let make = |kernels| job::Job::new(platform, bridge, kernels, shape, options, &recording.samples, &grid);
     let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(ITERATIONS);
-    let mut found = job::Found::default();
+    let mut found = job::Estimate::default();
     let copies = timer.run(bridge, |timer| {
         found = job.iteration(timer, launch.waits)?;
         Ok(())
@@ -159,7 +158,7 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
         ok
     });
     if max_rel_error.is_nan() || max_rel_error > tolerance {
-        notes.push("the covariance matrix asks for more than single precision has; use --loading 1e-4 or more".into());
+        notes.push("the covariance matrix needs more than single precision; use --loading 1e-4 or more".into());
     }
 
     Ok(Outcome {
@@ -233,7 +232,7 @@ impl Recording {
         let segments = per_element / options.channels;
         if segments == 0 {
             return Err(Error::input(format!(
-                "`{}` has {per_element} samples for each of its {elements} elements, fewer than the {} of one segment; record longer or lower --channels",
+                "`{}` has {per_element} samples for each of its {elements} elements, fewer than the {} of one segment; make a longer recording, or lower --channels",
                 path.display(),
                 options.channels
             )));
@@ -253,7 +252,7 @@ impl Recording {
                 .copied()
                 .collect();
             notes.push(format!(
-                "the last {unused} samples of each element fill no segment of {} and are not used",
+                "the last {unused} samples of each element do not fill a segment of {} and are not used",
                 shape.channels
             ));
         }
@@ -339,7 +338,7 @@ fn check_size(shape: Shape, most: u64) -> Result<()> {
     match samples {
         Some(samples) if samples as u64 <= most => Ok(()),
         _ => Err(Error::input(format!(
-            "{} elements x {} segments x {} channels are more than the {most} samples that the device can hold in one buffer; lower one of them",
+            "{} elements x {} segments x {} channels exceed the {most} samples that fit in one buffer of the device; lower one of them",
             shape.elements, shape.segments, shape.channels
         ))),
     }
@@ -371,7 +370,7 @@ fn emitter(sine: f64, power: f64) -> Emitter {
 }
 
 /// What is wrong with the tops found (sine and power), given what was generated; empty if nothing is. Loading makes
-/// powers come out low by an amount that depends on everything else, so that they are judged only without it.
+/// powers come out low by an amount that depends on everything else, so they are judged only without it.
 pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64) -> Vec<String> {
     let beam = array::beamwidth(shape.elements);
     let mut complaints = Vec::new();
@@ -407,7 +406,7 @@ pub fn compare(truth: &[Truth], tops: &[(f64, f64)], shape: Shape, loading: f64)
     for (top, _) in tops.iter().zip(&taken).filter(|(_, taken)| !**taken) {
         let Emitter { angle_deg, power_db } = emitter(top.0, top.1);
         complaints.push(format!(
-            "there is no emitter at {angle_deg:.3} deg, where {power_db:.2} dB were found"
+            "{power_db:.2} dB were found at {angle_deg:.3} deg, where there is no emitter"
         ));
     }
     complaints
@@ -417,7 +416,7 @@ fn picture(
     shape: Shape,
     options: &Options,
     grid: &[f64],
-    found: &job::Found,
+    found: &job::Estimate,
     emitters: &[Emitter],
     unbias: f64,
 ) -> Picture {

@@ -38,8 +38,8 @@ impl Geometry {
     /// Checks `parameters` and derives the rest.
     ///
     /// The coarse bins lie at multiples of the step, as far as needed to reach the maximum. The fine bins divide a
-    /// coarse bin evenly, at most half the inverse of a sub-interval apart, so that a satellite between two of them
-    /// loses at most 0.9 dB.
+    /// coarse bin evenly, at most half the inverse of a sub-interval apart, so a satellite between two of them loses at
+    /// most 0.9 dB.
     ///
     /// # Errors
     /// [`Error::Input`]: a rate that gives no block of whole samples, or a block whose length has another prime factor than 2, 3 and 5;
@@ -56,23 +56,23 @@ impl Geometry {
         let block = block_of(rate_hz)?;
         if !(doppler_step_hz > 0.0 && doppler_step_hz <= 1000.0) {
             return Err(Error::input(format!(
-                "a Doppler step of {doppler_step_hz} Hz can't cover all frequencies with correlations of 1 ms: give --doppler-step between 0 and 1000"
+                "a Doppler step of {doppler_step_hz} Hz cannot cover all frequencies with correlations of 1 ms; set --doppler-step between 0 and 1000"
             )));
         }
         if !(doppler_max_hz >= 0.0 && doppler_max_hz + doppler_step_hz <= rate_hz / 2.0) {
             return Err(Error::input(format!(
-                "Doppler shifts up to {doppler_max_hz} Hz can't be searched at {rate_hz} samples per second: give --doppler-max between 0 and {}",
+                "Doppler shifts up to {doppler_max_hz} Hz cannot be searched at {rate_hz} samples per second; set --doppler-max between 0 and {}",
                 (rate_hz / 2.0 - doppler_step_hz).floor()
             )));
         }
         if sub == 0 || sub > BLOCKS_OF_A_BIT {
             return Err(Error::input(format!(
-                "sub-intervals of {sub} blocks: a navigation bit lasts {BLOCKS_OF_A_BIT} blocks, give --sub between 1 and {BLOCKS_OF_A_BIT}"
+                "sub-intervals of {sub} blocks do not fit a navigation bit of {BLOCKS_OF_A_BIT} blocks; set --sub between 1 and {BLOCKS_OF_A_BIT}"
             )));
         }
         if !blocks.is_multiple_of(sub) || blocks / sub < 2 {
             return Err(Error::input(format!(
-                "{blocks} blocks are not two or more sub-intervals of {sub}, and a bit edge may spoil one: give --blocks as a multiple of --sub, at least {}",
+                "{blocks} blocks are not two or more sub-intervals of {sub}, and a bit edge may spoil one of them; set --blocks to a multiple of --sub, at least {}",
                 2 * sub
             )));
         }
@@ -82,7 +82,7 @@ impl Geometry {
         // far beyond any device, and small enough that no product of sizes overflows
         if sizes.iter().product::<f64>() > 1e12 || sizes[0] > MOST_COARSE_BINS {
             return Err(Error::input(format!(
-                "a search of {} coarse Doppler bins and {blocks} blocks is too large: give a larger --doppler-step, a smaller --doppler-max or fewer --blocks",
+                "a search of {} coarse Doppler bins and {blocks} blocks is too large; use a larger --doppler-step, a smaller --doppler-max or fewer --blocks",
                 sizes[0]
             )));
         }
@@ -176,12 +176,12 @@ fn block_of(rate_hz: f64) -> Result<usize> {
     let block = rate_hz / 1000.0;
     if block.fract() != 0.0 {
         return Err(Error::input(format!(
-            "{rate_hz} samples per second give {block} samples in a code period of 1 ms, which must be a whole number: resample to a multiple of 1000 samples per second, or correct --rate"
+            "{rate_hz} samples per second give {block} samples in a code period of 1 ms, which must be a whole number; resample to a multiple of 1000 samples per second, or correct --rate"
         )));
     }
     if !(1023.0..=1e6).contains(&block) {
         return Err(Error::input(format!(
-            "{rate_hz} samples per second are outside of the 1.023 to 1000 million that a search takes: correct --rate, or resample"
+            "{rate_hz} samples per second are outside the range of 1.023 to 1000 million; correct --rate, or resample"
         )));
     }
     let block = block as usize;
@@ -196,7 +196,7 @@ fn block_of(rate_hz: f64) -> Result<usize> {
         .map(|length| (length * 1000).to_string())
         .collect();
     Err(Error::input(format!(
-        "{rate_hz} samples per second give a block of {block} samples, whose prime factor {factor} the FFT does not take (only 2, 3 and 5): resample to {} samples per second",
+        "{rate_hz} samples per second give a block of {block} samples, whose prime factor {factor} the FFT does not support (only 2, 3 and 5); resample to {} samples per second",
         neighbours.join(" or ")
     )))
 }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_search_that_makes_no_sense_is_refused() {
         for rate in [0.0, -4e6, f64::NAN, f64::INFINITY] {
-            assert!(message(|p| p.rate_hz = rate).contains("no sample rate"));
+            assert!(message(|p| p.rate_hz = rate).contains("not a sample rate"));
         }
         assert!(message(|p| p.rate_hz = 1e6).contains("1.023"));
         assert!(message(|p| p.doppler_step_hz = 0.0).contains("--doppler-step"));

@@ -142,8 +142,8 @@ fn describe(scene: &scene::Scene, verdict: &Verdict) -> Vec<String> {
     let mut notes = vec![format!("generated: PRN {}", sent.join(", "))];
     for (what, prns) in [
         ("missed", &verdict.missed),
-        ("reported, but not there", &verdict.false_alarms),
-        ("not found, and too weak to count on", &verdict.too_weak),
+        ("reported, but not generated", &verdict.false_alarms),
+        ("not found, and too weak to be expected", &verdict.too_weak),
     ] {
         if !prns.is_empty() {
             let prns: Vec<String> = prns.iter().map(u8::to_string).collect();

@@ -82,7 +82,7 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         if !(self.pfa > 0.0 && self.pfa < 1.0) {
             return Err(Error::input(format!(
-                "a false-alarm probability of {} is none: give --pfa between 0 and 1",
+                "{} is not a false-alarm probability; set --pfa between 0 and 1",
                 self.pfa
             )));
         }
@@ -121,7 +121,7 @@ impl Options {
         let (parameters, geometry) = self.geometry(recording.rate_hz)?;
         if recording.samples.len() < geometry.samples() {
             return Err(Error::input(format!(
-                "`{}` holds {} samples, {} blocks of {} samples need {}: give fewer --blocks, or a longer recording",
+                "`{}` has {} samples, but {} blocks of {} samples need {}; use fewer --blocks, or a longer recording",
                 path.display(),
                 recording.samples.len(),
                 geometry.blocks(),
@@ -188,7 +188,7 @@ mod tests {
         for samples in [10, 1999, 19_999] {
             let message = message(&recording(&folder, samples));
             assert!(
-                message.contains(&format!("holds {samples} samples")) && message.contains("need 20000"),
+                message.contains(&format!("has {samples} samples")) && message.contains("need 20000"),
                 "{message}"
             );
         }
@@ -200,8 +200,8 @@ mod tests {
         for (rate, part) in [
             (4.1e6, "prime factor 41"),
             (2_000_001.0, "whole number"),
-            (-1.0, "no sample rate"),
-            (f64::NAN, "no sample rate"),
+            (-1.0, "not a sample rate"),
+            (f64::NAN, "not a sample rate"),
         ] {
             let message = message(&Options {
                 input: missing.clone(),

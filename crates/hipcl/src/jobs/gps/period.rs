@@ -27,7 +27,7 @@ const COST: f64 = 1.5;
 /// More samples than this add time and no certainty.
 pub(super) const MOST_SAMPLES: usize = 1 << 17;
 
-/// A satellite this much above the threshold is no accident of a wrong rate.
+/// A satellite this much above the threshold is not an accident of a wrong rate.
 const BEYOND_DOUBT: f64 = 2.0;
 
 /// A line in the spectrum: this many times the median amplitude. Noise reaches 4.4 times in a hundred thousand bins.
@@ -77,7 +77,7 @@ impl Period {
             return Ok(());
         }
         Err(Error::input(format!(
-            "the samples repeat every {}, and C/A codes every 1 ms, which is {} samples at the given rate: if this is GPS L1, give --rate {}",
+            "the samples repeat every {}, but C/A codes repeat every 1 ms, which is {} samples at the given rate; if this is GPS L1, use --rate {}",
             self.samples,
             geometry.block(),
             self.samples * 1000
@@ -109,7 +109,7 @@ fn autocorrelation_power(samples: &[C32]) -> Vec<f64> {
         .enumerate()
         .map(|(lag, value)| {
             let variance = power * power * (len - lag) as f64;
-            // silence, or a sample that is no number, resembles nothing
+            // silence, or a sample that is not a number, resembles nothing
             if variance.is_normal() {
                 value.norm_sqr() / variance
             } else {

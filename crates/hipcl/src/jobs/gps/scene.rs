@@ -89,7 +89,7 @@ impl Scene {
         for transmitter in &self.transmitters {
             let signs = ca_code::signs(transmitter.prn).ok_or_else(|| {
                 Error::input(format!(
-                    "there is no satellite {}: PRN numbers go from 1 to {PRNS}",
+                    "there is no satellite {}; use a PRN number from 1 to {PRNS}",
                     transmitter.prn
                 ))
             })?;

@@ -136,8 +136,8 @@ impl Search {
     /// Allocates, compiles, and transforms the codes. OpenCL's kernels are launched where `kernels` says.
     ///
     /// # Errors
-    /// [`Error::Input`] if the devices can't hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
-    /// can't launch OpenCL's kernels, else the APIs' errors.
+    /// [`Error::Input`] if the devices cannot hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
+    /// cannot launch OpenCL's kernels, else the APIs' errors.
     pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
         Self::as_for(bridge.report().platform, bridge, geometry, kernels)
     }
@@ -152,7 +152,7 @@ impl Search {
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
             return Err(Error::input(format!(
-                "the correlations take {bytes} bytes, the OpenCL device's largest buffer has {most}: give fewer --blocks, a larger --doppler-step or a smaller --doppler-max"
+                "the correlations need {bytes} bytes, but the largest buffer of the OpenCL device has {most}; use fewer --blocks, a larger --doppler-step or a smaller --doppler-max"
             )));
         }
         let meter = bridge.meter();
@@ -201,7 +201,7 @@ impl Search {
         let power = samples.iter().map(|x| f64::from(x.norm_sqr())).sum::<f64>() / samples.len() as f64;
         if samples.len() != self.geometry.samples() || !(power > 0.0 && power.is_finite()) {
             return Err(Error::input(format!(
-                "a search takes {} samples with a finite power above 0, not {} of power {power}",
+                "a search needs {} samples with a finite power above 0, not {} of power {power}",
                 self.geometry.samples(),
                 samples.len()
             )));
@@ -222,8 +222,8 @@ impl Search {
 
     /// Takes the samples, and a graph of the search in them, for [`replay`](Self::replay).
     pub(super) fn record(&mut self, samples: &[C32]) -> Result<Recorded> {
-        // What is loaded or allocated on first use can't be recorded, so a search comes first: in silence, so that what
-        // is found later is the graph's own.
+        // What is loaded or allocated on first use cannot be recorded, so a search comes first: in silence, so what is
+        // found later is the graph's own.
         self.opencl.samples.upload(&vec![C32::ZERO; samples.len()])?;
         self.run(&mut StageTimer::new(1, 0), Waits::Iteration)?;
         self.load(samples)?;

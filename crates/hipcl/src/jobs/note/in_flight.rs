@@ -1,8 +1,8 @@
 //! The four kernels on several data sets at once, through a [`Pipeline`].
 //!
 //! Where a change of side is expensive, because the device switches between two contexts, alternating on one data set
-//! pays for two changes an iteration. Here each side takes the data sets that wait for it together, so that a change is
-//! paid once for all of them. The data sets stay on the device; nothing is uploaded or downloaded between iterations.
+//! pays for two changes an iteration. Here each side takes the data sets that wait for it together, so a change is paid
+//! once for all of them. The data sets stay on the device; nothing is uploaded or downloaded between iterations.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ struct DataSet {
 /// after one round to warm up, and verifies every data set.
 ///
 /// # Errors
-/// A number that is 0, memory that can't be allocated, or a failed call.
+/// A number that is 0, memory that cannot be allocated, or a failed call.
 pub fn run(bridge: &Bridge, samples: usize, slots: usize, rounds: usize, seed: u64) -> Result<Sustained> {
     if samples == 0 || slots == 0 || rounds == 0 {
         return Err(Error::input("samples, slots and rounds must be at least 1 each"));

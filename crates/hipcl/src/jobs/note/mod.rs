@@ -85,7 +85,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
     if count == 0 || count as u64 > most {
         return Err(Error::input(format!(
-            "--samples {count} is not between 1 and {most}, the most that the device can hold"
+            "--samples {count} is not between 1 and {most}, the most that fit in one buffer of the device"
         )));
     }
     let input = generate(count, common.seed);
@@ -120,7 +120,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     let mut notes = Vec::new();
     if count == PUBLISHED_SAMPLES {
         notes.push(format!(
-            "{megabytes:.1} MB of traffic in {iteration_ms:.2} ms an iteration; published: {PUBLISHED_MS:.1} ms, {:.2} times as long",
+            "{megabytes:.1} MB of traffic in {iteration_ms:.2} ms per iteration; published: {PUBLISHED_MS:.1} ms, {:.2} times as long",
             PUBLISHED_MS / iteration_ms
         ));
     }

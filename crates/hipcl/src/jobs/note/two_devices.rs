@@ -36,7 +36,7 @@ pub struct Run {
     pub verified: bool,
 }
 
-/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that can't be done
+/// Runs `iterations` of the four kernels over `count` samples, strictly alternating; or returns why that cannot be done
 /// here.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn run(
         Err(reason) => return Ok(Err(reason)),
     };
     let cl = Cl::new(bridge, api, second, count)?;
-    let known = Known::make(bridge, foreign, cl.svm, count * size_of::<C32>())?;
+    let known = Registration::make(bridge, foreign, cl.svm, count * size_of::<C32>())?;
     let input = generate(count, 1);
     // SAFETY: the whole of both.
     unsafe { cl.copy(cl.svm, input.as_ptr().cast(), size_of_val(&*input)) }?;
@@ -104,7 +104,7 @@ fn check(code: i32, call: &str) -> Result<()> {
     match code {
         0 => Ok(()),
         code => Err(Error::input(format!(
-            "{call} answered {code} in a context of two devices; run `hipcl doctor` to see what works here"
+            "{call} returned {code} in a context of two devices; run `hipcl doctor` to see what works here"
         ))),
     }
 }
@@ -134,11 +134,11 @@ impl Second {
             }));
         }
         if own.kind() != DeviceKind::Cpu {
-            return Ok(Err("there is no second device of the OpenCL platform".into()));
+            return Ok(Err("the OpenCL platform has no second device".into()));
         }
         let units = std::thread::available_parallelism().map_or(1, usize::from) as isize;
         if units < 2 {
-            return Ok(Err("one processor can't be divided into two devices".into()));
+            return Ok(Err("a single processor cannot be divided into two devices".into()));
         }
         let split = function!(api, clCreateSubDevices);
         let properties = [PARTITION_BY_COUNTS, units / 2, units - units / 2, BY_COUNTS_LIST_END, 0];
@@ -152,7 +152,7 @@ impl Second {
                 what: format!("two parts of {}", own.name().trim()),
             }),
             code => Err(format!(
-                "there is no second device, and clCreateSubDevices answered {code}"
+                "there is no second device, and clCreateSubDevices returned {code}"
             )),
         })
     }
@@ -213,7 +213,7 @@ impl Cl {
         cl.svm = unsafe { alloc(cl.context, READ_WRITE, count * size_of::<C32>(), 0) };
         if cl.svm.is_null() {
             return Err(Error::input(
-                "clSVMAlloc gave nothing in a context of two devices; there may be too little memory",
+                "clSVMAlloc returned no memory in a context of two devices; free memory, and try again",
             ));
         }
         Ok(cl)
@@ -342,9 +342,9 @@ impl Drop for Cl {
 }
 
 /// A device model must be told of OpenCL memory; real hardware knows by itself.
-struct Known(Option<(ForeignHooks, *mut c_void)>);
+struct Registration(Option<(ForeignHooks, *mut c_void)>);
 
-impl Known {
+impl Registration {
     fn make(bridge: &Bridge, foreign: Option<ForeignHooks>, svm: *mut c_void, bytes: usize) -> Result<Self> {
         let Some(hooks) = foreign else {
             return Ok(Self(None));
@@ -356,7 +356,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for Registration {
     fn drop(&mut self) {
         if let Some((hooks, svm)) = self.0 {
             // it was made known, which is the only thing that could be wrong

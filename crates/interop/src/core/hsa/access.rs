@@ -39,7 +39,7 @@ impl Hsa {
             return Ok(());
         }
         Err(format!(
-            "hsa_amd_agents_allow_access({base:p}) answered {:#x}",
+            "hsa_amd_agents_allow_access({base:p}) returned {:#x}",
             status.0
         ))
     }

@@ -126,10 +126,14 @@ impl Memory {
         if let Some(found) = core.hsa.as_ref().and_then(|hsa| hsa.locate(address))
             && found.residency != Residency::Unknown
         {
-            let is_told = core.foreign.is_some() && !self.allocation.is_hip_call();
+            let is_registered = core.foreign.is_some() && !self.allocation.is_hip_call();
             return Ok(Whereabouts {
                 residency: found.residency,
-                witness: if is_told { Witness::Told } else { Witness::Hsa },
+                witness: if is_registered {
+                    Witness::Registered
+                } else {
+                    Witness::Hsa
+                },
             });
         }
         // Of memory that OpenCL allocated HIP says "device", whatever it is.

@@ -120,7 +120,7 @@ pub enum Witness {
     /// HIP, queried by the address of memory that it allocated itself.
     Hip,
     /// The software device, which repeats what the program registered about OpenCL memory.
-    Told,
+    Registered,
     /// No API knows.
     None,
 }
@@ -130,7 +130,7 @@ impl fmt::Display for Witness {
         f.write_str(match self {
             Self::Hsa => "hsa_amd_pointer_info",
             Self::Hip => "hipPointerGetAttributes",
-            Self::Told => "by definition",
+            Self::Registered => "by definition",
             Self::None => "no API",
         })
     }

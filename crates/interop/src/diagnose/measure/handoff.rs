@@ -11,10 +11,9 @@ const WARM_UP: usize = 5;
 
 /// The cost of passing a buffer from one API to the other, in microseconds.
 ///
-/// `(ping-pong - chain) / 2N`: N rounds of an empty OpenCL kernel and an empty HIP kernel on one
-/// buffer, against the mean of 2N such kernels of OpenCL alone and 2N of HIP alone. The three are timed next to each
-/// other, sample by sample, so that a slow spell of the machine hits all of them; on a busy machine a sample can still
-/// be negative.
+/// `(ping-pong - chain) / 2N`: N rounds of an empty OpenCL kernel and an empty HIP kernel on one buffer, against the
+/// mean of 2N such kernels of OpenCL alone and 2N of HIP alone. The three are timed next to each other, sample by
+/// sample, so a slow spell of the machine hits all of them; on a busy machine a sample can still be negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandoffCost {
     /// The median sample.

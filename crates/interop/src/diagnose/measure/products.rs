@@ -19,7 +19,7 @@ const REPEATS: usize = 7;
 /// multiplication and addition counts as 8 operations; median.
 ///
 /// # Errors
-/// There is no rocBLAS, or an allocation or a call fails.
+/// There is not a rocBLAS, or an allocation or a call fails.
 pub fn arithmetic(bridge: &Bridge) -> Result<f64> {
     let most = match bridge.report().platform.facts().is_model {
         true => ON_HOST,

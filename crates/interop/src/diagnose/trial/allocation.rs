@@ -8,7 +8,7 @@ use crate::{Allocation, Error, Options, Result, Whereabouts};
 
 /// What was found about the memory that one call allocates.
 ///
-/// As with a [`Trial`](super::Trial), memory that a device can't reach may take the process along: on an unknown
+/// As with a [`Trial`](super::Trial), memory that a device cannot reach may take the process along: on an unknown
 /// machine, try each call in a process of its own.
 #[derive(Clone, Debug)]
 pub struct AllocationTrial {
@@ -16,7 +16,7 @@ pub struct AllocationTrial {
     pub allocation: Allocation,
     /// Where its memory lies, or why the call returned none.
     pub whereabouts: Result<Whereabouts, String>,
-    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory; or why it can't.
+    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory; or why it cannot.
     pub opencl_gb_s: Result<f64, String>,
     /// The same of a HIP kernel.
     pub hip_gb_s: Result<f64, String>,
@@ -28,7 +28,7 @@ impl AllocationTrial {
     ///
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if the
-    /// call returns no memory, or if an API can't use it.
+    /// call returns no memory, or if an API cannot use it.
     pub fn run(
         selection: &Selection,
         options: &Options,

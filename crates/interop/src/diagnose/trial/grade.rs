@@ -34,7 +34,7 @@ impl GradeTrial {
     ///
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, the probe's kernels do not compile, or the route does not
-    /// work. It is no error if the grade is unavailable.
+    /// work. It is not an error if the grade is unavailable.
     pub fn run(
         selection: &Selection,
         options: &Options,
@@ -73,7 +73,7 @@ fn one(
     let mut trial = GradeTrial {
         grade,
         route,
-        outcome: Err("it was not looked at".to_owned()),
+        outcome: Err("it was not probed".to_owned()),
         cost: None,
     };
     match libraries.finish(ready, vec![report], &named, &[grade]) {

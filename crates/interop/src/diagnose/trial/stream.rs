@@ -24,7 +24,7 @@ impl StreamTrial {
     /// stream needs none. `observe` is called before each step.
     ///
     /// # Errors
-    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if
+    /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is not an error if
     /// OpenCL kernels do not run on HIP streams.
     pub fn run(selection: &Selection, options: &Options, mut observe: impl FnMut(Step)) -> Result<Self> {
         observe(Step::Pair);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::{Result, Route, Shared};
 
-/// More streams than a device has hardware queues, so that some are made after the export.
+/// More streams than a device has hardware queues, so some are made after the export.
 const STREAMS: usize = 9;
 const BYTES: usize = 1 << 20;
 /// What the streams write of it: an emulated device writes a byte in a microsecond.

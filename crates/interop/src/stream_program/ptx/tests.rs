@@ -200,7 +200,7 @@ fn what_is_not_understood_is_refused() {
             ".func helper()\n{\n\tmov.u32 \t%r1, %envreg3;\n}",
             GLOBAL,
             "",
-            "no kernel reads",
+            "not a kernel reads",
         ),
     ] {
         let reason = refusal(head, parameters, body);

@@ -23,8 +23,8 @@ pub(super) const FACTS: Facts = Facts {
     rivals: Rivals::Cuda,
     no_device_remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES",
     install: Install {
-        hip: "NVIDIA's driver library can't be loaded, see HIP above: install the driver",
-        other: "install what stands for it from the CUDA toolkit",
+        hip: "the NVIDIA driver library cannot be loaded, see HIP above: install the driver",
+        other: "install its counterpart from the CUDA toolkit",
     },
 };
 
@@ -35,6 +35,6 @@ pub(super) use tables::tables;
 pub(super) fn tables(_extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
     Err(Error::NotBuilt {
         platform: super::Platform::Nvidia,
-        remedy: "build with the feature `nvidia`, or ask for the platform amd or host",
+        remedy: "build with the feature `nvidia`, or select the platform amd or host",
     })
 }

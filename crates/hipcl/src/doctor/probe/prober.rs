@@ -19,7 +19,7 @@ const KEPT_LINES: usize = 8;
 const KEPT_CHARACTERS: usize = 400;
 
 /// Queries child processes.
-pub(in crate::doctor) struct Asker {
+pub(in crate::doctor) struct Prober {
     program: PathBuf,
     platform: Option<String>,
     limit: Duration,
@@ -27,7 +27,7 @@ pub(in crate::doctor) struct Asker {
 
 /// A child's answer.
 #[derive(Debug)]
-pub(in crate::doctor) struct Told<T> {
+pub(in crate::doctor) struct Reply<T> {
     pub(in crate::doctor) found: T,
     /// The runtimes' library files that it had loaded.
     pub(in crate::doctor) mapped: Vec<String>,
@@ -54,7 +54,7 @@ impl Death {
     }
 }
 
-impl Asker {
+impl Prober {
     /// `platform` overrides the environment's choice.
     pub(in crate::doctor) fn new(platform: Option<String>, limit: Duration) -> Self {
         Self {
@@ -69,10 +69,10 @@ impl Asker {
     ///
     /// # Errors
     /// A request that makes no sense, such as an unknown platform.
-    pub(in crate::doctor) fn ask<T: DeserializeOwned>(
+    pub(in crate::doctor) fn run<T: DeserializeOwned>(
         &self,
         subject: Subject,
-    ) -> Result<std::result::Result<Told<T>, Death>> {
+    ) -> Result<std::result::Result<Reply<T>, Death>> {
         let mut command = Command::new(&self.program);
         command.arg("doctor-probe").arg(subject.to_string());
         if let Some(platform) = &self.platform {
@@ -89,14 +89,14 @@ impl Asker {
     }
 }
 
-fn read<T: DeserializeOwned>(ended: Ended) -> Result<std::result::Result<Told<T>, Death>> {
+fn read<T: DeserializeOwned>(ended: Ended) -> Result<std::result::Result<Reply<T>, Death>> {
     let failed = match &ended.end {
         End::Status(0) => None,
         end => Some(death(end.to_string(), &ended.stderr)),
     };
     Ok(match serde_json::from_str(ended.stdout.trim_end()) {
         Ok(Answer::Refused { refused }) => return Err(Error::input(refused)),
-        Ok(Answer::Found { found, mapped }) => Ok(Told {
+        Ok(Answer::Found { found, mapped }) => Ok(Reply {
             found,
             mapped,
             died: failed,
@@ -106,7 +106,7 @@ fn read<T: DeserializeOwned>(ended: Ended) -> Result<std::result::Result<Told<T>
                 None => "ended without an answer".to_owned(),
                 Some(line) => {
                     let line = shorten(line, 60);
-                    format!("answered `{line}`, which is no answer ({error})")
+                    format!("printed `{line}`, which is not an answer ({error})")
                 }
             };
             death(how, &ended.stderr)
@@ -159,14 +159,14 @@ mod tests {
     fn anything_but_one_json_line_is_a_death_that_shows_what_came() {
         let garbage = answered(0, "\u{1b}[31mhello\n", "").unwrap();
         assert!(
-            garbage.how.starts_with("answered ` [31mhello`, which is no answer"),
+            garbage.how.starts_with("printed ` [31mhello`, which is not an answer"),
             "{}",
             garbage.how
         );
         let two = answered(0, "{\"found\":1,\"mapped\":[]}\n{\"found\":1,\"mapped\":[]}\n", "");
-        assert!(two.unwrap().how.contains("no answer"));
+        assert!(two.unwrap().how.contains("not an answer"));
         let other = answered(0, "{\"found\":\"text\",\"mapped\":[]}\n", "").unwrap();
-        assert!(other.how.contains("no answer"), "{}", other.how);
+        assert!(other.how.contains("not an answer"), "{}", other.how);
         assert_eq!(answered(0, "", "").unwrap().how, "ended without an answer");
     }
 
@@ -197,9 +197,9 @@ mod tests {
             stdout: "{\"found\":7,\"mapped\":[\"/a\"]}\n".into(),
             stderr: String::new(),
         };
-        let told = read::<u32>(ended).unwrap().unwrap();
-        assert_eq!((told.found, told.mapped), (7, vec!["/a".to_owned()]));
-        assert_eq!(told.died, None);
+        let reply = read::<u32>(ended).unwrap().unwrap();
+        assert_eq!((reply.found, reply.mapped), (7, vec!["/a".to_owned()]));
+        assert_eq!(reply.died, None);
     }
 
     #[test]
@@ -209,9 +209,9 @@ mod tests {
             stdout: "{\"found\":7,\"mapped\":[]}\n".into(),
             stderr: "double free\n".into(),
         };
-        let told = read::<u32>(ended).unwrap().unwrap();
-        let death = told.died.unwrap();
-        assert_eq!((told.found, &*death.how), (7, "died by SIGSEGV"));
+        let reply = read::<u32>(ended).unwrap().unwrap();
+        let death = reply.died.unwrap();
+        assert_eq!((reply.found, &*death.how), (7, "died by SIGSEGV"));
         assert_eq!(death.stderr, ["double free"]);
     }
 }
