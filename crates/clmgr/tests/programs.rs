@@ -209,7 +209,8 @@ fn a_program_from_the_cache_tells_its_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let context = common::context();
     for _ in 0..2 {
-        let cache = clmgr::ProgramCache::open_in(&context, folder.path());
+        // SAFETY: only the cache writes there.
+        let cache = unsafe { clmgr::ProgramCache::open_in(&context, folder.path()) };
         let program = cache.get(SOURCE, "").unwrap().with_parameters().unwrap();
         let info = program.kernel("fill").unwrap().info().unwrap();
         let spaces: Vec<_> = info.parameters.iter().map(|it| it.address_space).collect();

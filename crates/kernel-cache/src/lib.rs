@@ -17,7 +17,8 @@
 //!
 //! # What it does not do
 //!
-//! * It does not protect against its own user: an entry holds no secret.
+//! * It does not protect against its own user: an entry holds no secret, and its digest tells damage, not the writer. So
+//!   [`Store::write`] is `unsafe`.
 //! * It deletes nothing.
 
 mod folder;

@@ -210,8 +210,8 @@ impl Program {
 impl Compiled {
     fn load(self, device: &Device) -> Result<Module> {
         let symbols: HashMap<_, _> = self.symbols.into_iter().collect();
-        // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was
-        // kept with it), and it is complete.
+        // SAFETY: the compiler made this code object, now or earlier: only caches write to a cache's folder, by the
+        // contract of `Cache::open_in`. It is complete: a kept one has the digest that was written with it.
         unsafe { Module::load_named(device, &self.code, symbols) }
     }
 }
