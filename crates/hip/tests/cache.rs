@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use common::device;
 use hip::rtc::{Cache, Program};
@@ -244,4 +245,44 @@ fn a_compile_error_is_the_compilers_also_through_a_cache() {
         .unwrap_err();
     assert!(matches!(error, hip::Error::Compile { .. }), "{error}");
     assert!(!folder.path().join("cache").exists());
+}
+
+/// The folder that a child of this test program compiles into.
+const FOLDER: &str = "HIPCL_TEST_FOLDER";
+
+/// Outside of the sanitizer's runtime such a module would end the process when it is loaded.
+#[test]
+fn a_checked_program_is_not_taken_for_an_unchecked_one() {
+    const NAME: &str = "a_checked_program_is_not_taken_for_an_unchecked_one";
+    if !common::on_host() {
+        return;
+    }
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let cache = cache_in(folder.as_ref());
+        let device = device();
+        assert_eq!(result(&device, &cache.compile(&program(), &device).unwrap()), 70);
+        assert_eq!(cache.stats().compiled, 1, "another process's program was taken");
+        return;
+    }
+    let asked = Command::new("c++").arg("-print-file-name=libasan.so").output().unwrap();
+    let runtime = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
+    if !runtime.starts_with('/') {
+        common::skipped("the C++ compiler has no libasan.so");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for checked in [true, false, true] {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", NAME, "--nocapture"]).env(FOLDER, folder.path());
+        if checked {
+            child.env("HIP_HOST_SANITIZE", "address");
+            child.env("LD_PRELOAD", &runtime).env("ASAN_OPTIONS", "detect_leaks=0");
+        }
+        let ended = child.output().unwrap();
+        assert!(
+            ended.status.success(),
+            "checked {checked}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+    }
 }
