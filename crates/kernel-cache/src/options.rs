@@ -279,7 +279,7 @@ mod tests {
         let harmless = [
             "-O3",
             "-I",
-            "/home/load",
+            "/srv/load",
             "-DA=@x",
             "-DPLUGIN=-fplugin",
             "-cl-mad-enable",
