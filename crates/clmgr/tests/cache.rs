@@ -11,6 +11,12 @@ use clmgr::{Arg, Context, NdRange, Program, ProgramCache, RegularBuffer};
 
 const SOURCE: &str = "kernel void set(global int *x) { x[0] = VALUE; }";
 
+/// A cache in this folder.
+fn open_in(context: &Context, folder: &Path) -> ProgramCache {
+    // SAFETY: the tests write no code there, only damage that a digest tells.
+    unsafe { ProgramCache::open_in(context, folder) }
+}
+
 /// Runs the program and gives what it wrote.
 fn value_of(context: &Context, program: &Program) -> i32 {
     let queue = context.queue().unwrap();
@@ -47,7 +53,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn a_second_process_finds_on_disk_what_the_first_compiled() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    let cold = ProgramCache::open_in(&context, folder.path());
+    let cold = open_in(&context, folder.path());
     assert_eq!(get(&cold, 5), 5);
     assert_eq!(get(&cold, 5), 5);
     let stats = cold.stats();
@@ -55,7 +61,7 @@ fn a_second_process_finds_on_disk_what_the_first_compiled() {
     assert_eq!(stats.disk_trouble, None);
     assert_eq!(files(folder.path()).len(), 1, "one complete file and no temporary one");
 
-    let warm = ProgramCache::open_in(&context, folder.path());
+    let warm = open_in(&context, folder.path());
     assert_eq!(get(&warm, 5), 5);
     let stats = warm.stats();
     assert_eq!((stats.compiled, stats.memory_hits, stats.disk_hits), (0, 0, 1));
@@ -65,10 +71,10 @@ fn a_second_process_finds_on_disk_what_the_first_compiled() {
 fn other_options_are_another_program() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     assert_eq!((get(&cache, 1), get(&cache, 2), get(&cache, 1)), (1, 2, 1));
     assert_eq!(cache.stats().compiled, 2);
-    let warm = ProgramCache::open_in(&context, folder.path());
+    let warm = open_in(&context, folder.path());
     assert_eq!((get(&warm, 2), get(&warm, 1)), (2, 1));
     assert_eq!(warm.stats().disk_hits, 2);
 }
@@ -88,7 +94,7 @@ fn a_program_is_another_one_when_what_it_includes_changes() {
         fs::write(headers.path().join("deeper.h"), header).unwrap();
     };
     let run = |cache: &ProgramCache| value_of(&context, &cache.get(WITH_INCLUDE, &options).unwrap());
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     value(1);
     deeper(10);
     assert_eq!((run(&cache), run(&cache)), (11, 11));
@@ -100,7 +106,7 @@ fn a_program_is_another_one_when_what_it_includes_changes() {
     assert_eq!((stats.compiled, stats.memory_hits), (3, 1));
     assert_eq!(stats.disk_trouble, None);
     // What was compiled for the old content is still right for it.
-    let warm = ProgramCache::open_in(&context, folder.path());
+    let warm = open_in(&context, folder.path());
     value(1);
     deeper(10);
     assert_eq!(run(&warm), 11);
@@ -144,7 +150,7 @@ fn every_spelling_of_an_include_counts() {
         let more = headers.path().join("value.h.more");
         fs::write(&header, "#define VALUE 1\n").unwrap();
         let _ = fs::remove_file(&more);
-        let cache = ProgramCache::open_in(&context, folder.path());
+        let cache = open_in(&context, folder.path());
         // Not every driver accepts every form.
         let Ok(program) = cache.get(&source, options) else {
             eprintln!("rejected by the driver: {form}");
@@ -153,7 +159,7 @@ fn every_spelling_of_an_include_counts() {
         assert_eq!(value_of(&context, &program), 1, "{form}");
         fs::write(&header, "#define VALUE 2\n").unwrap();
         fs::write(&more, "").unwrap();
-        for cache in [cache, ProgramCache::open_in(&context, folder.path())] {
+        for cache in [cache, open_in(&context, folder.path())] {
             let program = cache.get(&source, options).unwrap();
             assert_eq!(value_of(&context, &program), 2, "{form}");
         }
@@ -171,7 +177,7 @@ fn a_folder_or_file_writable_by_others_is_not_used() {
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("cache");
     let compiled = |trouble: &str| {
-        let cache = ProgramCache::open_in(&context, &folder);
+        let cache = open_in(&context, &folder);
         assert_eq!(get(&cache, 9), 9);
         let stats = cache.stats();
         let found = stats.disk_trouble.clone().unwrap_or_default();
@@ -209,7 +215,7 @@ fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
     fs::write(headers.path().join("value.h"), "#define VALUE 6\n").unwrap();
     let source = "#define FILE \"value.h\"\n#include FILE\nkernel void set(global int *x) { x[0] = VALUE; }";
     let options = format!("-I {}", headers.path().display());
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     for _ in 0..2 {
         let program = cache.get(source, &options).unwrap();
         assert_eq!(value_of(&context, &program), 6);
@@ -224,7 +230,7 @@ fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
 fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    let cache = || ProgramCache::open_in(&context, folder.path());
+    let cache = || open_in(&context, folder.path());
     get(&cache(), 7);
     let file = files(folder.path()).remove(0);
     let whole = fs::read(&file).unwrap();
@@ -254,9 +260,9 @@ fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
 fn content_under_a_foreign_header_is_rejected() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    get(&ProgramCache::open_in(&context, folder.path()), 1);
+    get(&open_in(&context, folder.path()), 1);
     let first = files(folder.path()).remove(0);
-    get(&ProgramCache::open_in(&context, folder.path()), 2);
+    get(&open_in(&context, folder.path()), 2);
     let mut both = files(folder.path());
     both.retain(|file| *file != first);
     let content: Vec<_> = [first.clone(), both.remove(0)]
@@ -265,7 +271,7 @@ fn content_under_a_foreign_header_is_rejected() {
     // After the format and the key.
     let spliced = [&content[0][..48], &content[1][48..]].concat();
     fs::write(&first, spliced).unwrap();
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     assert_eq!(get(&cache, 1), 1);
     assert_eq!(cache.stats().compiled, 1);
 }
@@ -274,14 +280,14 @@ fn content_under_a_foreign_header_is_rejected() {
 fn a_file_of_another_key_is_not_taken() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    get(&ProgramCache::open_in(&context, folder.path()), 1);
+    get(&open_in(&context, folder.path()), 1);
     let first = files(folder.path()).remove(0);
     let content = fs::read(&first).unwrap();
-    get(&ProgramCache::open_in(&context, folder.path()), 2);
+    get(&open_in(&context, folder.path()), 2);
     for file in files(folder.path()) {
         fs::write(file, &content).unwrap();
     }
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     assert_eq!((get(&cache, 1), get(&cache, 2)), (1, 2));
     let stats = cache.stats();
     assert_eq!((stats.disk_hits, stats.compiled), (1, 1));
@@ -291,7 +297,7 @@ fn a_file_of_another_key_is_not_taken() {
 fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    get(&ProgramCache::open_in(&context, folder.path()), 3);
+    get(&open_in(&context, folder.path()), 3);
     let file = files(folder.path()).remove(0);
     // A complete file with a right digest, written by someone else's hand.
     let mut content = fs::read(&file).unwrap();
@@ -300,7 +306,7 @@ fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
     content.extend_from_slice(digest.as_bytes());
     content.extend_from_slice(b"no binary");
     fs::write(&file, content).unwrap();
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     assert_eq!(get(&cache, 3), 3);
     let stats = cache.stats();
     assert_eq!((stats.disk_hits, stats.compiled), (0, 1));
@@ -314,7 +320,7 @@ fn a_folder_that_cannot_be_written_costs_nothing_else() {
     // Below a file there is no folder, for root as for anyone.
     let file = folder.path().join("file");
     fs::write(&file, "x").unwrap();
-    let cache = ProgramCache::open_in(&context, &file.join("below"));
+    let cache = open_in(&context, &file.join("below"));
     assert_eq!((get(&cache, 4), get(&cache, 4)), (4, 4));
     let stats = cache.stats();
     assert_eq!((stats.compiled, stats.memory_hits), (1, 1));
@@ -325,7 +331,7 @@ fn a_folder_that_cannot_be_written_costs_nothing_else() {
 fn threads_that_ask_at_once_compile_once() {
     let context = common::context();
     let folder = tempfile::tempdir().unwrap();
-    let cache = ProgramCache::open_in(&context, folder.path());
+    let cache = open_in(&context, folder.path());
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| assert_eq!(get(&cache, 11), 11));
@@ -341,11 +347,11 @@ fn caches_that_write_the_same_file_at_once_leave_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..6 {
-            scope.spawn(|| assert_eq!(get(&ProgramCache::open_in(&context, folder.path()), 12), 12));
+            scope.spawn(|| assert_eq!(get(&open_in(&context, folder.path()), 12), 12));
         }
     });
     assert_eq!(files(folder.path()).len(), 1);
-    let warm = ProgramCache::open_in(&context, folder.path());
+    let warm = open_in(&context, folder.path());
     assert_eq!(get(&warm, 12), 12);
     assert_eq!(warm.stats().disk_hits, 1);
 }

@@ -47,7 +47,8 @@ fn check(context: &Context) {
     // From disk too, where the driver receives no source.
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
-        let cache = ProgramCache::open_in(context, folder.path());
+        // SAFETY: only the cache writes there.
+        let cache = unsafe { ProgramCache::open_in(context, folder.path()) };
         let program = cache.get(STEP, "").unwrap();
         assert_eq!(program.kernel_names().unwrap(), ["step"]);
         assert_eq!(result_of(context, &program, "step"), 7);

@@ -209,11 +209,27 @@ fn a_program_from_the_cache_tells_its_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let context = common::context();
     for _ in 0..2 {
-        let cache = clmgr::ProgramCache::open_in(&context, folder.path());
+        // SAFETY: only the cache writes there.
+        let cache = unsafe { clmgr::ProgramCache::open_in(&context, folder.path()) };
         let program = cache.get(SOURCE, "").unwrap().with_parameters().unwrap();
         let info = program.kernel("fill").unwrap().info().unwrap();
         let spaces: Vec<_> = info.parameters.iter().map(|it| it.address_space).collect();
         assert_eq!(spaces, [Some(AddressSpace::Global), Some(AddressSpace::Private)]);
         assert_eq!(filled(&context, &program), [13, 23, 13, 23]);
     }
+}
+
+#[test]
+fn options_that_load_code_into_the_compiler_are_refused() {
+    let context = common::context();
+    let option = |options: &str| {
+        let error = Program::build(&context, SOURCE, options).unwrap_err();
+        assert!(error.to_string().contains("into the process"), "{options}: {error}");
+    };
+    option("-fplugin=/tmp/x.so");
+    option("-cl-mad-enable  \"-fpass-plugin=/tmp/x.so\"");
+    option("-Xclang -load -Xclang /tmp/x.so");
+    option("--config=/tmp/x.cfg");
+    option("@/tmp/options");
+    assert!(Program::build(&context, SOURCE, "-cl-mad-enable -DNAME=\"a\" -I /tmp").is_ok());
 }

@@ -8,9 +8,10 @@ use parking_lot::Mutex;
 
 use crate::error::{Result, entry, store};
 use crate::handles::Handles;
-use crate::kernel::{Image, LoadError, container, function};
+use crate::kernel::container::{self, Code};
+use crate::kernel::{Image, LoadError, function};
 use crate::memory::registry::{self, Allocation, Kind};
-use crate::{device, log, stream};
+use crate::{device, log, rtc, stream};
 
 static MODULES: Handles<Module> = Handles::new();
 
@@ -23,8 +24,8 @@ pub(crate) struct Module {
     globals: Mutex<Vec<usize>>,
 }
 
-fn load(call: &'static str, out: *mut hipModule_t, code: std::result::Result<&[u8], LoadError>) -> Result {
-    let image = code.and_then(Image::load).map_err(|error| {
+fn load(call: &'static str, out: *mut hipModule_t, code: std::result::Result<Code<'_>, LoadError>) -> Result {
+    let image = code.and_then(|code| Image::load(&code)).map_err(|error| {
         log::refused(call, format_args!("{error}"));
         error.code()
     })?;
@@ -43,7 +44,7 @@ fn load_data(call: &'static str, out: *mut hipModule_t, image: *const c_void) ->
     }
     device::current()?;
     // SAFETY: HIP gives no length; the C caller promises a whole code object, whose own header tells the length.
-    let code = unsafe { container::unwrap_at(image.cast()) };
+    let code = unsafe { container::unwrap_at(image.cast(), &rtc::maker()) };
     load(call, out, code)
 }
 
@@ -74,7 +75,7 @@ pub(crate) unsafe extern "C" fn module_load(out: *mut hipModule_t, path: *const 
             return Err(hipError_t::hipErrorInvalidValue);
         }
         let bytes = std::fs::read(&*path).map_err(|_| hipError_t::hipErrorFileNotFound)?;
-        load("hipModuleLoad", out, container::unwrap(&bytes))
+        load("hipModuleLoad", out, container::unwrap(&bytes, &rtc::maker()))
     })
 }
 

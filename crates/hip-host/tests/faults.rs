@@ -151,3 +151,22 @@ fn the_call_log_names_every_call_and_its_answer() {
     let quiet = run_child(case, &[("HIP_HOST_LOG", "0")]);
     assert!(!String::from_utf8_lossy(&quiet.stderr).contains("hip-host"));
 }
+
+/// Safe code takes such an answer for a result: nothing was computed, and it reads what no call wrote.
+#[test]
+fn codes_that_callers_take_as_success_are_refused() {
+    for rule in [
+        "hipMalloc:1:0",
+        "rocblas_sgemm:*:7",
+        "rocblas_set_stream:1:7",
+        "rocsolver_sgetrf:1:7",
+        "rocblas_sgemm:1:9",
+        "rocblas_sgemm:1:10",
+        "hipDeviceEnablePeerAccess:1:704",
+        "async/hipMemcpyPeerAsync:1:0",
+        "hsa_iterate_agents:1:1",
+    ] {
+        let error = set_failures(rule).expect_err(rule).to_string();
+        assert!(error.contains(rule) && error.contains("success"), "{error}");
+    }
+}

@@ -60,11 +60,13 @@ pub enum Error {
         log: String,
     },
 
-    /// A compiler option that this crate sets itself.
-    #[error("compiler option `{option}` is not allowed: `compile` sets the target itself; remove the option")]
+    /// A compiler option that this crate sets itself, or that loads code into the compiler, hence into the process.
+    #[error("option `{option}` is refused: {reason}")]
     CompilerOption {
         /// The option.
         option: String,
+        /// Why, and what to do.
+        reason: &'static str,
     },
 
     /// There is no such device.

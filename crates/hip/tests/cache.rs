@@ -4,10 +4,17 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use common::device;
 use hip::rtc::{Cache, Program};
 use hip::{Device, LaunchConfig, Module};
+
+/// A cache in this folder.
+fn cache_in(folder: &Path) -> Cache {
+    // SAFETY: the tests write no code there, only damage that a digest tells.
+    unsafe { Cache::open_in(folder) }
+}
 
 fn program() -> Program {
     Program::new(
@@ -42,7 +49,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 fn a_second_cache_finds_what_the_first_kept_with_its_instances() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
     for (compiled, hits) in [(1, 0), (0, 1)] {
-        let cache = Cache::open_in(folder.path());
+        let cache = cache_in(folder.path());
         let module = cache.compile(&program(), &device).unwrap();
         assert_eq!(result(&device, &module), 70);
         let stats = cache.stats();
@@ -54,7 +61,7 @@ fn a_second_cache_finds_what_the_first_kept_with_its_instances() {
 #[test]
 fn every_part_of_a_program_is_in_its_key() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    let cache = Cache::open_in(folder.path());
+    let cache = cache_in(folder.path());
     let variants = [
         program(),
         program().option("-DUNUSED"),
@@ -72,20 +79,20 @@ fn every_part_of_a_program_is_in_its_key() {
 #[test]
 fn a_damaged_or_foreign_file_means_compile_anyway_and_is_replaced() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    Cache::open_in(folder.path()).compile(&program(), &device).unwrap();
+    cache_in(folder.path()).compile(&program(), &device).unwrap();
     let path = files(folder.path()).pop().unwrap();
     let whole = fs::read(&path).unwrap();
     let mut altered = whole.clone();
     *altered.last_mut().unwrap() ^= 1;
     for bytes in [&whole[..whole.len() / 2], &[], b"something else", &altered] {
         fs::write(&path, bytes).unwrap();
-        let cache = Cache::open_in(folder.path());
+        let cache = cache_in(folder.path());
         let module = cache.compile(&program(), &device).unwrap();
         assert_eq!(result(&device, &module), 70);
         assert_eq!(cache.stats().compiled, 1);
         assert!(cache.stats().trouble.is_some());
         // The cached file holds a code object with its own build, so only its use is compared.
-        let again = Cache::open_in(folder.path());
+        let again = cache_in(folder.path());
         again.compile(&program(), &device).unwrap();
         assert_eq!(again.stats().hits, 1);
     }
@@ -96,7 +103,7 @@ fn a_folder_that_cannot_be_used_means_compile_anyway() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let cache = Cache::open_in(&file.join("below"));
+    let cache = cache_in(&file.join("below"));
     for _ in 0..2 {
         let module = cache.compile(&program(), &device).unwrap();
         assert_eq!(result(&device, &module), 70);
@@ -108,7 +115,7 @@ fn a_folder_that_cannot_be_used_means_compile_anyway() {
 #[test]
 fn a_program_that_reads_files_is_never_kept() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    let cache = Cache::open_in(&folder.path().join("cache"));
+    let cache = cache_in(&folder.path().join("cache"));
     let option = format!("-I{}", folder.path().display());
     for number in [3, 4] {
         fs::write(folder.path().join("by.h"), format!("#define BY {number}\n")).unwrap();
@@ -132,7 +139,7 @@ fn a_program_that_reads_files_is_never_kept() {
 #[test]
 fn every_way_to_name_a_file_counts() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    let cache = Cache::open_in(&folder.path().join("cache"));
+    let cache = cache_in(&folder.path().join("cache"));
     let header = folder.path().join("value.h");
     let path = header.display();
     let has = |ask: &str| format!("#if {ask}(\"{path}.more\")\n#define VALUE 2\n#else\n#define VALUE 1\n#endif");
@@ -190,7 +197,7 @@ fn a_folder_or_file_writable_by_others_is_not_used() {
     let (device, base) = (device(), tempfile::tempdir().unwrap());
     let folder = base.path().join("cache");
     let compiled = || {
-        let cache = Cache::open_in(&folder);
+        let cache = cache_in(&folder);
         cache.compile(&program(), &device).unwrap();
         cache.stats().compiled
     };
@@ -219,7 +226,7 @@ fn threads_that_compile_at_once_all_get_the_program() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let cache = Cache::open_in(folder.path());
+                let cache = cache_in(folder.path());
                 let module = cache.compile(&program(), &device).unwrap();
                 assert_eq!(result(&device, &module), 70);
                 assert_eq!(cache.stats().trouble, None);
@@ -232,10 +239,50 @@ fn threads_that_compile_at_once_all_get_the_program() {
 #[test]
 fn a_compile_error_is_the_compilers_also_through_a_cache() {
     let (device, folder) = (device(), tempfile::tempdir().unwrap());
-    let cache = Cache::open_in(&folder.path().join("cache"));
+    let cache = cache_in(&folder.path().join("cache"));
     let error = cache
         .compile(&Program::new("__global__ void f() { nonsense; }"), &device)
         .unwrap_err();
     assert!(matches!(error, hip::Error::Compile { .. }), "{error}");
     assert!(!folder.path().join("cache").exists());
+}
+
+/// The folder that a child of this test program compiles into.
+const FOLDER: &str = "HIPCL_TEST_FOLDER";
+
+/// Outside of the sanitizer's runtime such a module would end the process when it is loaded.
+#[test]
+fn a_checked_program_is_not_taken_for_an_unchecked_one() {
+    const NAME: &str = "a_checked_program_is_not_taken_for_an_unchecked_one";
+    if !common::on_host() {
+        return;
+    }
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let cache = cache_in(folder.as_ref());
+        let device = device();
+        assert_eq!(result(&device, &cache.compile(&program(), &device).unwrap()), 70);
+        assert_eq!(cache.stats().compiled, 1, "another process's program was taken");
+        return;
+    }
+    let asked = Command::new("c++").arg("-print-file-name=libasan.so").output().unwrap();
+    let runtime = String::from_utf8(asked.stdout).unwrap().trim().to_owned();
+    if !runtime.starts_with('/') {
+        common::skipped("the C++ compiler has no libasan.so");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for checked in [true, false, true] {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", NAME, "--nocapture"]).env(FOLDER, folder.path());
+        if checked {
+            child.env("HIP_HOST_SANITIZE", "address");
+            child.env("LD_PRELOAD", &runtime).env("ASAN_OPTIONS", "detect_leaks=0");
+        }
+        let ended = child.output().unwrap();
+        assert!(
+            ended.status.success(),
+            "checked {checked}: {}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+    }
 }

@@ -339,6 +339,33 @@ fn the_architecture_cannot_be_overridden() {
 }
 
 #[test]
+fn options_that_load_code_into_the_compiler_are_refused() {
+    let device = device();
+    for options in [
+        &["-fplugin=/tmp/x.so"][..],
+        &["-fpass-plugin=/tmp/x.so"],
+        &["-Xclang", "-load", "-Xclang", "/tmp/x.so"],
+        &["-load", "/tmp/x.so"],
+        &["--config=/tmp/x.cfg"],
+        &["--config", "/tmp/x.cfg"],
+        &["@/tmp/options"],
+        &["-O2 -fplugin=/tmp/x.so"],
+        &["\"-fplugin=/tmp/x.so\""],
+        &["-mllvm", "-load=/tmp/x.so"],
+        &["-Wl,-plugin,/tmp/x.so"],
+        &["-B/tmp"],
+        &["--plugin=/tmp/x.so"],
+        &["-DA", "-specs=/tmp/x"],
+    ] {
+        let program = options
+            .iter()
+            .fold(Program::new(FILL), |program, option| program.option(option));
+        let error = program.compile(&device).unwrap_err();
+        assert!(matches!(error, Error::CompilerOption { .. }), "{options:?}: {error}");
+    }
+}
+
+#[test]
 fn texts_with_a_nul_are_refused() {
     let device = device();
     for program in [

@@ -395,7 +395,7 @@ fn memory_is_taken_on_the_stream_that_asks_and_a_slice_only_on_its_own() {
     let mut buffer = device.alloc::<u32>(5).unwrap();
     let mut pinned = device.alloc_pinned(5).unwrap();
     let mut managed = device.alloc_managed(5).unwrap();
-    let mut host = [0; 5];
+    let mut host = vec![0; 5];
     for stream in [&stream, &other] {
         assert_eq!(taken(&mut buffer, &values, stream).unwrap(), values);
         assert_eq!(taken(&mut pinned, &values, stream).unwrap(), values);

@@ -1,12 +1,13 @@
 //! Where the HSA runtime is found.
 
-use rocm_loader::Search;
+use rocm_loader::{Library, Search};
 
 use crate::Api;
 
-rocm_loader::library! {
-    Api,
-    Search {
+// SAFETY: AMD gives these names to HSA's library alone, which any process may open; the table's slots are of its
+// headers.
+unsafe impl Library for Api {
+    const SEARCH: Search = Search {
         library: "libhsa-runtime64",
         env: "HIPCL_HSA_LIBRARY",
         sonames: &["libhsa-runtime64.so.1"],
@@ -15,8 +16,10 @@ rocm_loader::library! {
         once: &["libhsa-runtime64"],
         fallback: None,
         floor: None,
-    }
+    };
 }
+
+rocm_loader::library!(Api);
 
 #[cfg(all(feature = "linked", unix))]
 rocm_loader::linked!(Api, hsa_init);

@@ -313,7 +313,8 @@ fn memory_that_another_buffer_shows_is_not_moved_when_its_route_fails() {
     let faults = Faults::alone();
     let bridge = bridge(Policy::DirectOnly);
     let (shared, words) = filled(&bridge);
-    let (shared, route) = (std::sync::Arc::new(shared), shared.route());
+    let route = shared.route();
+    let shared = std::sync::Arc::new(shared);
     let (_, address) = shared.addresses().expect("addresses");
     let address = std::ptr::with_exposed_provenance_mut(address);
     // SAFETY: the owner keeps the memory; guards of the two are not alive together.

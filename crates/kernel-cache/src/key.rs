@@ -6,6 +6,12 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(pub(crate) blake3::Hash);
 
+impl From<Key> for [u8; blake3::OUT_LEN] {
+    fn from(key: Key) -> Self {
+        key.0.into()
+    }
+}
+
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -6,7 +6,7 @@
 //! | `store.rs` | [`Store`]: entries in a folder, each complete and stored under its key, or missing |
 //! | `folder.rs` | the folder, which only its user can write |
 //! | `scan.rs` | [`Scan`]: the files that a text includes, or an error if that is unknown |
-//! | `options.rs` | [`Scan::options`]: whether options may name files |
+//! | `options.rs` | [`Scan::options`]: whether options may name files; [`loading`]: whether they load code into the compiler |
 //!
 //! # What this layer does
 //!
@@ -17,7 +17,8 @@
 //!
 //! # What it does not do
 //!
-//! * It does not protect against its own user: an entry contains no secret.
+//! * It does not protect against its own user: an entry holds no secret, and its digest tells damage, not the writer. So
+//!   [`Store::write`] is `unsafe`.
 //! * It deletes nothing.
 
 mod folder;
@@ -29,7 +30,7 @@ mod store;
 use std::path::PathBuf;
 
 pub use key::{Key, KeyBuilder};
-pub use options::words;
+pub use options::{loading, words};
 pub use scan::{NotUnderstood, Scan};
 pub use store::{Store, Trouble};
 

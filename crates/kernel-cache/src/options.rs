@@ -55,6 +55,57 @@ const READING: [&str; 8] = [
     "-fms-",
 ];
 
+/// Beginnings of options, without their dashes, with which a compiler loads a library into the process that it runs in
+/// (HIPRTC's and OpenCL's compilers run in the caller's), starts a program of the caller's choice, or takes more options:
+/// from a file, or for a part of it that has such options too.
+const LOADING: [&str; 18] = [
+    "fplugin",
+    "fpass-plugin",
+    "fcas-plugin",
+    "plugin",
+    "load",
+    "iplugindir",
+    "config",
+    "specs",
+    "wrapper",
+    "cc1",
+    "ccc-",
+    "X",
+    "B",
+    "fuse-ld",
+    "fuse-linker-plugin",
+    "ld-path",
+    "gcc-toolchain",
+    "gcc-install-dir",
+];
+
+/// The first of these options with which a compiler would load code into the process or run a program, or that hides
+/// options from this test.
+///
+/// Compilers differ in how they split and unquote what they are given. So a word that begins so counts wherever it
+/// stands: in another option, behind a quote or a backslash, or as the value of the option before it.
+///
+/// ```
+/// assert_eq!(kernel_cache::loading(["-O3", "-DTEXT=\"a b\""]), None);
+/// assert_eq!(kernel_cache::loading(["-O3", "-fplugin=x.so"]), Some("-fplugin=x.so"));
+/// ```
+pub fn loading<'a>(options: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    options.into_iter().find(|option| {
+        let plain = option.replace(['"', '\'', '\\'], "");
+        plain.split_whitespace().any(loads)
+    })
+}
+
+fn loads(word: &str) -> bool {
+    // `-Wl,`, `-Wa,` and the like speak to other tools, which take plug-ins too.
+    if word.starts_with('@') || word.starts_with("-W") && word.contains(',') {
+        return true;
+    }
+    let word = word.strip_prefix("-mllvm=").unwrap_or(word);
+    let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
+    name.is_some_and(|name| LOADING.iter().any(|begin| name.starts_with(begin)))
+}
+
 /// Splits an option string into words; quoted blanks do not split.
 #[must_use]
 pub fn words(options: &str) -> Vec<String> {
@@ -200,6 +251,50 @@ mod tests {
         }
         assert!(!understood(&["-D", "ASK=__has_include"]));
         assert!(!understood(&["-mllvm", "-load=a.so"]));
+    }
+
+    #[test]
+    fn an_option_that_loads_code_is_found_however_it_is_written() {
+        for options in [
+            &["-fplugin=x.so"][..],
+            &["-O2", "-fpass-plugin=x.so"],
+            &["-Xclang", "-load"],
+            &["-Xlinker"],
+            &["--config", "x"],
+            &["--config=x"],
+            &["@x"],
+            &["\"@x\""],
+            &["-O2 '-fplugin=x.so'"],
+            &["-O2\t\\-fplugin=x.so"],
+            &["-mllvm", "-load=x.so"],
+            &["-mllvm=--load-pass-plugin=x.so"],
+            &["-Wl,-plugin,x.so"],
+            &["-B."],
+            &["--plugin=x.so"],
+            &["-D", "-specs=x"],
+        ] {
+            assert!(loading(options.iter().copied()).is_some(), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_load_nothing_are_not_taken_for_some_that_do() {
+        let harmless = [
+            "-O3",
+            "-I",
+            "/srv/load",
+            "-DA=@x",
+            "-DPLUGIN=-fplugin",
+            "-cl-mad-enable",
+            "-Wno-unused",
+            "-fno-math-errno",
+            "-mllvm",
+            "-amdgpu-early-inline-all=true",
+            "--gpu-architecture=gfx908",
+            "-lineinfo",
+            "",
+        ];
+        assert_eq!(loading(harmless), None);
     }
 
     #[test]

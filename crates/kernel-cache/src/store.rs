@@ -20,7 +20,8 @@ const DIGEST: usize = blake3::OUT_LEN;
 /// let store = Store::new(&folder.path().join("kernels"), b"an-example-00001", "bin");
 /// let key = KeyBuilder::default().part("source").part("options").finish();
 /// assert_eq!(store.read(key)?, None);
-/// store.write(key, b"code")?;
+/// // SAFETY: this format's entries are text that is compared, not run.
+/// unsafe { store.write(key, b"code") }?;
 /// assert_eq!(store.read(key)?.as_deref(), Some(&b"code"[..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -83,8 +84,19 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The folder cannot be written, or is not trusted.
-    pub fn write(&self, key: Key, content: &[u8]) -> Result<(), Trouble> {
+    /// The folder can't be written, or is not trusted.
+    ///
+    /// # Safety
+    ///
+    /// Who reads an entry runs it: `content` is what a compiler made of all that is in `key`, in the form that the
+    /// readers of this store's format expect. The digest beside it is no secret, so it proves nothing of the kind.
+    ///
+    /// ```compile_fail,E0133
+    /// # use kernel_cache::{KeyBuilder, Store};
+    /// let store = Store::new("kernels".as_ref(), b"an-example-00001", "bin");
+    /// store.write(KeyBuilder::default().finish(), b"code of any kind");
+    /// ```
+    pub unsafe fn write(&self, key: Key, content: &[u8]) -> Result<(), Trouble> {
         self.write_file(key, &pack(self.format, key, content))
             .map_err(|error| self.trouble(key, &error))
     }

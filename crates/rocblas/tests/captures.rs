@@ -216,7 +216,7 @@ fn a_capture_of_a_foreign_stream_by_its_owner_takes_in_no_call() {
     assert_eq!(begun, hip_sys::hipError_t::hipSuccess);
     let error = blas.scal(2.0, x.on_mut(&stream).unwrap().into()).unwrap_err();
     assert!(matches!(error, Error::Hip(hip::Error::NotSupported { .. })), "{error}");
-    let square = MatrixMut::new(a.on_mut(&stream).unwrap(), 2, 2, 2).unwrap();
+    let square = Matrix::new(&mut a, 2, 2, 2);
     assert!(solver::potrf(&blas, Fill::Lower, square).is_err());
     let mut graph = std::ptr::null_mut();
     // SAFETY: the stream captures; a place for one handle.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `table.rs` | [`function_table!`] makes a `-sys` crate's `Api` from its list of functions, with `core` only; [`model_functions!`] hands part of the list to another macro |
 //! | `types.rs` | [`enum_names!`] and [`layouts!`]: the names of C enums, and checks of C structures |
-//! | `library.rs` | `library!` and `linked!`: the part that finds a library |
+//! | `library.rs` | [`Library`], `library!` and `linked!`: the part that finds a library |
 //! | `search.rs` | the search order for a library |
 //! | `installations.rs` | the installations of ROCm, the newest release first, and which files belong together |
 //! | `loaded.rs` | an open library; it is never closed |
@@ -53,6 +53,8 @@ pub mod types;
 
 #[cfg(feature = "load")]
 pub use error::{LoadError, Tried};
+#[cfg(feature = "load")]
+pub use library::Library;
 #[cfg(feature = "load")]
 pub use loaded::Loaded;
 #[cfg(feature = "load")]

@@ -3,22 +3,59 @@
 // The macros work in crates without `std` too.
 pub use std::path::Path;
 
+use crate::Search;
+
+/// A table of functions that says which library fills it.
+///
+/// [`library!`](crate::library) makes safe functions of this promise. The crate that has the table gives it, so one that
+/// forbids `unsafe` cannot name a file of its own:
+///
+/// ```compile_fail,E0200
+/// rocm_loader::function_table! {
+///     /// A table.
+///     pub struct Table;
+///     pub fn run() -> i32;
+/// }
+///
+/// impl rocm_loader::Library for Table {
+///     const SEARCH: rocm_loader::Search = rocm_loader::Search {
+///         library: "other",
+///         env: "OTHER_LIBRARY",
+///         sonames: &["/tmp/other.so"],
+///         key_symbol: c"run",
+///         once: &[],
+///         fallback: None,
+///         floor: None,
+///     };
+/// }
+///
+/// rocm_loader::library!(Table);
+/// ```
+///
+/// # Safety
+///
+/// Files of the names in `SEARCH` are the library that the table is of: its makers let its initialisers run in any
+/// process, and what has the key function has the C signatures of the slots. A `floor` calls its functions as they are.
+pub unsafe trait Library {
+    /// How the library is found.
+    const SEARCH: Search;
+}
+
 /// Adds the entry points `SEARCH`, `load`, `load_from`, `load_beside` to a table with the functions of
-/// [`function_table!`](crate::function_table).
+/// [`function_table!`](crate::function_table), which is a [`Library`].
 #[macro_export]
 macro_rules! library {
-    ($table:ident, $search:expr) => {
+    ($table:ident) => {
         impl $table {
             /// How the library is found.
-            pub const SEARCH: $crate::Search = $search;
+            pub const SEARCH: $crate::Search = <Self as $crate::Library>::SEARCH;
 
             /// Finds and opens the library; the order is that of [`rocm_loader::Search`]($crate::Search).
             ///
             /// # Errors
             /// As [`Search::load`]($crate::Search::load): a value, with every path that was tried.
             pub fn load() -> Result<(Self, $crate::Loaded), $crate::LoadError> {
-                // SAFETY: the search names this library and no other; its makers let its initialisers run in any
-                // process.
+                // SAFETY: `Library` promises that such files are this library, whose initialisers may run.
                 unsafe { Self::SEARCH.load() }.map(Self::of)
             }
 
@@ -45,8 +82,8 @@ macro_rules! library {
             }
 
             fn of(library: $crate::Loaded) -> (Self, $crate::Loaded) {
-                // SAFETY: a library that has the key function is the one whose headers gave the slots their types, and
-                // `FORMS` leaves a slot empty where the library calls the function in another way.
+                // SAFETY: `Library` promises the signatures, and a slot's conditions leave it empty where the library
+                // calls the function in another way.
                 let table = unsafe { Self::from_symbols(|name| library.symbol(name)) };
                 (table, library)
             }
@@ -77,7 +114,8 @@ macro_rules! linked {
                     // Its address is all that is used, so its arguments need not be right.
                     fn $function();
                 }
-                Self::SEARCH.linked($function).map(Self::of)
+                // SAFETY: as in `load`.
+                unsafe { Self::SEARCH.linked($function) }.map(Self::of)
             }
         }
     };

@@ -162,9 +162,25 @@ impl Search {
     ///
     /// # Errors
     /// [`LoadError::TwoCopies`]; [`LoadError::NotLinked`] if the dynamic linker has no such symbol for this program.
+    ///
+    /// # Safety
+    /// As for [`load`](Self::load). The answer's path, beside which further libraries are opened, may be the name in
+    /// this search: the system need not know a file for the symbol.
+    ///
+    /// Hence safe code cannot say where a neighbour lies:
+    ///
+    /// ```compile_fail,E0133
+    /// use rocm_loader::{LoadError, Loaded, Search};
+    ///
+    /// extern "C" fn function() {}
+    ///
+    /// fn linked(search: &Search) -> Result<Loaded, LoadError> {
+    ///     search.linked(function)
+    /// }
+    /// ```
     #[cfg(unix)]
     #[doc(hidden)]
-    pub fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
+    pub unsafe fn linked(&self, function: unsafe extern "C" fn()) -> Result<Loaded, LoadError> {
         core::hint::black_box(function);
         Loaded::linked(self.library.as_ref(), self.key_symbol)
             .ok_or(LoadError::NotLinked {

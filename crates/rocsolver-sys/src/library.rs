@@ -1,12 +1,13 @@
 //! Where rocSOLVER is found.
 
-use rocm_loader::Search;
+use rocm_loader::{Library, Search};
 
 use crate::Api;
 
-rocm_loader::library! {
-    Api,
-    Search {
+// SAFETY: AMD gives these names to rocSOLVER's library alone, which any process may open; the table's slots are of its
+// headers.
+unsafe impl Library for Api {
+    const SEARCH: Search = Search {
         library: "librocsolver",
         env: "HIPCL_ROCSOLVER_LIBRARY",
         sonames: &["librocsolver.so.0"],
@@ -15,8 +16,10 @@ rocm_loader::library! {
         once: &["librocsolver", "librocblas", "libamdhip64", "libhsa-runtime64"],
         fallback: None,
         floor: None,
-    }
+    };
 }
+
+rocm_loader::library!(Api);
 
 #[cfg(all(feature = "linked", unix))]
 rocm_loader::linked!(Api, rocsolver_cpotrf);

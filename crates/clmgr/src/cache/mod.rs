@@ -52,7 +52,7 @@ pub struct CacheStats {
 
 impl ProgramCache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without
-    /// either, in memory only.
+    /// either, in memory only. Who starts the process answers for what other programs write there.
     #[must_use]
     pub fn open(context: &Context) -> Self {
         Self::with_folder(context, kernel_cache::folder("opencl"))
@@ -60,8 +60,19 @@ impl ProgramCache {
 
     /// A cache in `folder`, which the first write creates with access for its owner only. A folder or
     /// file that belongs to another user, or that others can write, is not used.
+    ///
+    /// # Safety
+    ///
+    /// Only caches of this type have written or write to the folder: the driver runs what it holds. Damage is noticed; an
+    /// entry that was written to be taken for a binary of the driver is not.
+    ///
+    /// ```compile_fail,E0133
+    /// fn cache(context: &clmgr::Context) -> clmgr::ProgramCache {
+    ///     clmgr::ProgramCache::open_in(context, "downloads".as_ref())
+    /// }
+    /// ```
     #[must_use]
-    pub fn open_in(context: &Context, folder: &Path) -> Self {
+    pub unsafe fn open_in(context: &Context, folder: &Path) -> Self {
         Self::with_folder(context, Some(folder.to_owned()))
     }
 
@@ -199,7 +210,8 @@ impl ProgramCache {
         match program.binary() {
             Ok(binary) if binary.is_empty() => {}
             Ok(binary) => {
-                if let Err(trouble) = store.write(key, &binary) {
+                // SAFETY: the driver made it just now, of what is in the key.
+                if let Err(trouble) = unsafe { store.write(key, &binary) } {
                     self.trouble(&trouble);
                 }
             }

@@ -55,6 +55,15 @@ pub enum Error {
         /// The event's execution status, which is negative.
         code: cl_int,
     },
+    /// Build options with which the driver's compiler would load code.
+    #[error(
+        "the build options `{options}` are refused: they may load code into the process or hide options that do \
+         (`-fplugin=`, `-Xclang`, `--config`, `@file`, ...); leave them out"
+    )]
+    Options {
+        /// The options.
+        options: String,
+    },
     /// A program does not build.
     #[error("{0}")]
     Build(Box<BuildFailure>),

@@ -36,11 +36,17 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Nul`], [`Error::Zero`] for a
-    /// text that OpenCL cannot take.
+    /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
+    /// the compiler, which runs in this process, would load code or take more options from a file; [`Error::Nul`],
+    /// [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
+        if kernel_cache::loading([options]).is_some() {
+            return Err(Error::Options {
+                options: options.to_owned(),
+            });
+        }
         if source.trim().is_empty() {
             return Err(Error::Zero {
                 what: "the length of a program's source",

@@ -1,6 +1,6 @@
 //! A module's code, loaded as a library.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use hip_sys::hipError_t;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
-use super::abi::{self, Entry, Table};
+use super::abi::{self, Entry, Parameter, Table};
+use super::container::Code;
+use super::elf::{self, Layout, Refusal};
+use crate::sanitizer;
 
 /// A module's code in the process.
 pub(crate) struct Image {
     library: Library,
     table: *const Table,
-    // Open as long as the library is: its number is part of the library's name, and the loader takes two libraries of
-    // the same name for one.
+    // Open as long as the library is: its number is part of the library's name (see `open`).
     _file: OwnedFd,
 }
 
@@ -32,15 +34,22 @@ pub(crate) enum LoadError {
     OtherPlatform,
     #[error("the code is damaged, or was made by another version of the host platform")]
     Damaged,
-    #[error("cannot load the code: {0}")]
+    #[error(
+        "the code was made by another compiler, for another processor, with other checks, or by another version of the \
+         host platform: compile it again"
+    )]
+    OtherMaker,
+    #[error("the code is not loaded: {0}")]
+    Refused(#[from] Refusal),
+    #[error("the code could not be loaded: {0}")]
     System(String),
 }
 
 impl LoadError {
     pub(crate) fn code(&self) -> hipError_t {
         match self {
-            Self::OtherPlatform => hipError_t::hipErrorNoBinaryForGpu,
-            Self::Damaged => hipError_t::hipErrorInvalidImage,
+            Self::OtherPlatform | Self::OtherMaker => hipError_t::hipErrorNoBinaryForGpu,
+            Self::Damaged | Self::Refused(_) => hipError_t::hipErrorInvalidImage,
             Self::System(_) => hipError_t::hipErrorSharedObjectInitFailed,
         }
     }
@@ -48,25 +57,31 @@ impl LoadError {
 
 impl Image {
     /// Loads a shared library that our compiler driver made.
-    pub(crate) fn load(library: &[u8]) -> std::result::Result<Self, LoadError> {
-        let (file, path) = in_memory(library).map_err(|error| LoadError::System(error.to_string()))?;
-        // SAFETY: the bytes were made by our compiler driver (a digest was compared), so loading runs no code but the
-        // initialisers of a kernel's globals.
-        let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| LoadError::System(error.to_string()))?;
-        // SAFETY: the symbol, if there, is the table our own prelude declares; its version is checked before use.
-        let table = unsafe { library.get::<*const Table>(b"__hipcl_kernels\0") }
+    ///
+    /// It holds the caller's code too, so neither that it loads quietly nor what its table says is taken on trust.
+    pub(crate) fn load(code: &Code<'_>) -> std::result::Result<Self, LoadError> {
+        let checked = sanitizer::runtime().is_some();
+        let layout = elf::examine(code.library, &code.table, checked)?;
+        // SAFETY: loading it runs no code of it but the sanitizer's, which is asked for.
+        let (library, file) = unsafe { open(code.library) }?;
+        // SAFETY: only the symbol's address is used.
+        let table = unsafe { library.get::<*const c_void>(code.table.as_bytes()) }
             .map_err(|_| LoadError::Damaged)?
             .into_raw() as *const Table;
-        // SAFETY: the version is the first word of every version's table.
-        if unsafe { (*table).version } != abi::VERSION {
-            return Err(LoadError::Damaged);
-        }
-        Ok(Self {
+        let image = Self {
             library,
             table,
             _file: file,
-        })
+        };
+        let base = (table as u64).wrapping_sub(layout.table);
+        if image.library_base().map(|start| start as u64) != Some(base.wrapping_add(layout.start)) {
+            return Err(LoadError::Damaged);
+        }
+        // SAFETY: the library is loaded at `base`, as its own headers and the loader agree.
+        if !unsafe { is_sound(table, base, &layout) } {
+            return Err(LoadError::Damaged);
+        }
+        Ok(image)
     }
 
     pub(crate) fn entries(&self) -> &[Entry] {
@@ -96,6 +111,41 @@ impl Image {
             .iter()
             .position(|entry| entry.kernel == address.cast_const())
     }
+}
+
+/// Whether the table, its entries and their lists of parameters lie where nothing can write, and name code.
+///
+/// # Safety
+/// The library that `layout` describes is loaded at `base`.
+unsafe fn is_sound(table: *const Table, base: u64, layout: &Layout) -> bool {
+    fn lies_in<T>(layout: &Layout, base: u64, at: *const T, count: u32) -> bool {
+        let start = (at as u64).wrapping_sub(base);
+        let end = start.checked_add(u64::from(count) * size_of::<T>() as u64);
+        at.is_aligned() && end.is_some_and(|end| layout.is_read_only(start..end))
+    }
+    if !lies_in(layout, base, table, 1) {
+        return false;
+    }
+    // SAFETY: the table is aligned and readable; it holds integers and a pointer, which every bit pattern is.
+    let table = unsafe { &*table };
+    if table.version != abi::VERSION || !lies_in(layout, base, table.entries, table.count) {
+        return false;
+    }
+    (0..table.count as usize).all(|index| {
+        // SAFETY: the entries are aligned and readable. Their functions are read as addresses, which may be null.
+        let (functions, parameters, count) = unsafe {
+            let entry = table.entries.add(index);
+            let functions = [
+                (&raw const (*entry).run_blocks).cast::<usize>().read(),
+                (&raw const (*entry).run_thread).cast::<usize>().read(),
+            ];
+            (functions, (*entry).parameters, (*entry).parameter_count)
+        };
+        functions
+            .iter()
+            .all(|&at| layout.is_code((at as u64).wrapping_sub(base)))
+            && lies_in::<Parameter>(layout, base, parameters, count)
+    })
 }
 
 #[repr(C)]
@@ -141,17 +191,41 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
+/// `RTLD_NOLOAD`: opens a library only if the process has it already.
+const NOT_ANEW: c_int = 4;
+
+/// Opens a library that lies in memory, under a name that no other one in the process has: the loader takes two libraries
+/// of the same name for one.
+///
+/// The name is that of an open file's number, which is free again when the file is closed, while a library may stay.
+///
+/// # Safety
+/// The library's initialisers may run.
+unsafe fn open(bytes: &[u8]) -> std::result::Result<(Library, OwnedFd), LoadError> {
+    let failed = |error: &dyn std::fmt::Display| LoadError::System(error.to_string());
+    let mut file = in_memory(bytes).map_err(|error| failed(&error))?;
+    loop {
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        // SAFETY: opens nothing anew.
+        if unsafe { Library::open(Some(&path), RTLD_NOW | NOT_ANEW) }.is_err() {
+            // SAFETY: the caller's promise.
+            let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) };
+            return Ok((library.map_err(|error| failed(&error))?, file));
+        }
+        let next = rustix::io::fcntl_dupfd_cloexec(&file, file.as_raw_fd() + 1);
+        file = next.map_err(|error| failed(&error))?;
+    }
+}
+
 /// Puts bytes where the loader finds them: in memory, or in an unnamed file where that is unavailable.
-fn in_memory(bytes: &[u8]) -> std::io::Result<(OwnedFd, PathBuf)> {
+fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let fd = match rustix::fs::memfd_create("hip-host module", rustix::fs::MemfdFlags::CLOEXEC) {
         Ok(fd) => fd,
         Err(_) => tempfile::tempfile()?.into(),
     };
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes)?;
-    let fd = OwnedFd::from(file);
-    let path = PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    Ok((fd, path))
+    Ok(file.into())
 }
 
 impl Image {
@@ -181,5 +255,37 @@ impl Image {
         // SAFETY: the table lies in the library; `info` is laid out as `Dl_info`.
         let found = unsafe { dladdr(self.table.cast(), &mut info) };
         (found != 0).then_some(info.base as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A library that stays in the process for good, with a function that returns `number`.
+    fn staying(number: i32) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, library] = ["one.c", "one.so"].map(|name| folder.path().join(name));
+        std::fs::write(&source, format!("int number(void) {{ return {number}; }}\n")).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler
+            .args(["-shared", "-fPIC", "-Wl,-z,nodelete", "-o"])
+            .args([&library, &source]);
+        assert!(compiler.status().unwrap().success());
+        std::fs::read(library).unwrap()
+    }
+
+    #[test]
+    fn a_library_that_stays_in_the_process_is_not_taken_for_the_next() {
+        for number in 1..=3 {
+            // SAFETY: it has no initialisers.
+            let (library, _file) = unsafe { open(&staying(number)) }.unwrap();
+            // SAFETY: the function's type.
+            let call = unsafe { library.get::<unsafe extern "C" fn() -> c_int>(b"number\0") }.unwrap();
+            // SAFETY: as above; it takes nothing.
+            assert_eq!(unsafe { call() }, number);
+        }
     }
 }

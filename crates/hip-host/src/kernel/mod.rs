@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | this one | a launch as requested: its checks, its packed parameters, and its blocks over threads |
-//! | `container`, `image` | the code object, and the library in it, loaded |
+//! | `container`, `elf`, `image` | the code object, what the library in it says of itself, and the library loaded |
 //! | `abi` | what a compiled kernel and the model know of each other |
 //! | `function` | the kernels that have handles |
 //! | `blocks`, `stacks`, `cooperative` | running blocks: as loops, as coroutines, all at once |
@@ -13,6 +13,7 @@ pub(crate) mod abi;
 mod blocks;
 pub(crate) mod container;
 mod cooperative;
+pub(crate) mod elf;
 pub(crate) mod function;
 mod image;
 pub(crate) mod occupancy;

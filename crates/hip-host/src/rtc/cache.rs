@@ -4,10 +4,10 @@
 
 use kernel_cache::{Key, Store};
 
-use super::container;
+use super::{container, maker};
 
 /// Changes whenever the meaning of a key does.
-const FORMAT: &[u8; 16] = b"hipcl-hosthco-02";
+const FORMAT: &[u8; 16] = b"hipcl-hosthco-03";
 
 fn store() -> Option<Store> {
     let folder = kernel_cache::folder("host-kernels")?;
@@ -17,12 +17,16 @@ fn store() -> Option<Store> {
 /// The code stored under `key`, if it is present, complete and trusted.
 pub(crate) fn get(key: Key) -> Option<Vec<u8>> {
     let code = store()?.read(key).ok()??;
-    container::unwrap(&code).is_ok().then_some(code)
+    container::unwrap(&code, &maker()).is_ok().then_some(code)
 }
 
 /// Keeps `code` under `key`, or does nothing.
-pub(crate) fn put(key: Key, code: &[u8]) {
+///
+/// # Safety
+/// The compiler made it, of what is in the key.
+pub(crate) unsafe fn put(key: Key, code: &[u8]) {
     if let Some(store) = store() {
-        let _ = store.write(key, code);
+        // SAFETY: the caller's promise.
+        let _ = unsafe { store.write(key, code) };
     }
 }

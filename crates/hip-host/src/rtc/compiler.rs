@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use super::at_load;
+use crate::kernel::elf;
 
 /// A working compiler.
 pub(crate) struct Compiler {
@@ -17,11 +17,24 @@ pub(crate) struct Compiler {
     rounds_halves: OnceLock<bool>,
 }
 
+/// How the library is linked.
+const LINK: [&str; 10] = [
+    "-x",
+    "none",
+    "-shared",
+    // Its parts run code when the library is loaded, for what no module has.
+    "-nostartfiles",
+    "-Wl,-Bsymbolic",
+    "-Wl,--as-needed",
+    "-Wl,-z,defs",
+    // The table of kernels holds addresses, and must not be written once it is loaded.
+    "-Wl,-z,relro",
+    "-lm",
+    "-o",
+];
+
 /// Each operation on halves rounds, as on a GPU. Without it GCC (13 and later) and Clang compute a whole expression in
 /// `float` where the processor has no arithmetic on halves; GCC 12 rounds either way.
-/// Links no code that prepares a library when it is loaded.
-pub(super) const NO_START_FILES: &str = "-nostartfiles";
-
 const ROUND_HALVES: &str = "-fexcess-precision=16";
 
 /// Why a compiler produced nothing.
@@ -138,33 +151,46 @@ impl Compiler {
         words.filter(|word| word.starts_with(['-', '@']))
     }
 
-    /// Options of both steps. Floating point as HIP has it: products and sums are fused, nothing sets `errno` or traps.
-    fn common(&self) -> Vec<String> {
+    /// Options of both steps that the caller's may override. Floating point as HIP has it: products and sums are fused,
+    /// nothing sets `errno` or traps.
+    fn defaults(&self) -> Vec<String> {
         let mut options: Vec<String> = [
             "-std=c++17",
             "-O3",
-            "-fPIC",
             "-ffp-contract=fast",
             "-fno-math-errno",
             "-fno-trapping-math",
             "-fno-strict-aliasing",
-            "-fno-semantic-interposition",
             "-fno-exceptions",
             "-fno-rtti",
             "-fno-threadsafe-statics",
-            "-fdiagnostics-color=never",
         ]
         .map(str::to_owned)
         .to_vec();
-        if !self.is_clang {
-            options.push("-fno-gnu-unique".to_owned());
-        }
         if self.gcc_at_least(9) {
             // `x < width && y < height` stays two comparisons, of which the loop over x sheds each in its own way.
             options.push("--param=logical-op-non-short-circuit=0".to_owned());
         }
+        options
+    }
+
+    /// Options of both steps without which the library could not be loaded, unloaded or read: behind the caller's.
+    fn required(&self) -> Vec<String> {
+        let mut options = ["-fPIC", "-fno-semantic-interposition", "-fdiagnostics-color=never"]
+            .map(str::to_owned)
+            .to_vec();
+        if !self.is_clang {
+            // A library with a unique symbol is never unloaded.
+            options.push("-fno-gnu-unique".to_owned());
+        }
         options.push(format!("-march={}", march()));
         options
+    }
+
+    /// All options that are not the caller's.
+    pub(crate) fn all_options(&self) -> Vec<String> {
+        let linked = LINK.map(str::to_owned);
+        [self.defaults(), self.required(), self.checks(), linked.to_vec()].concat()
     }
 
     /// Whether it compiles with `ROUND_HALVES` and has nothing to say about it: kernels with messages are not cached.
@@ -173,7 +199,8 @@ impl Compiler {
             let answer = self.command.split_first().and_then(|(program, fixed)| {
                 Command::new(program)
                     .args(fixed)
-                    .args(self.common())
+                    .args(self.defaults())
+                    .args(self.required())
                     .args([ROUND_HALVES, "-x", "c++", "-fsyntax-only", "/dev/null"])
                     .stdin(Stdio::null())
                     .output()
@@ -221,11 +248,12 @@ impl Compiler {
         options: &[String],
     ) -> Result<(String, String), CompileError> {
         let out = folder.join("kernel.i");
-        let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        let mut arguments: Vec<OsString> = self.defaults().into_iter().map(OsString::from).collect();
         // Before the caller's folders: HIP's own headers, which programs find in ROCm's include folder and give with
         // `-I`, are for AMD's compiler only, and HIPRTC too takes what it has built in for them.
         arguments.extend([OsString::from("-I"), folder.join("builtin").into()]);
         arguments.extend(options.iter().map(OsString::from));
+        arguments.extend(self.required().into_iter().map(OsString::from));
         arguments.extend(["-x", "c++", "-E"].map(OsString::from));
         arguments.extend([OsString::from("-I"), folder.join("include").into()]);
         arguments.extend([source.into(), OsString::from("-o"), out.clone().into()]);
@@ -265,48 +293,35 @@ impl Compiler {
         options
     }
 
-    /// Compiles preprocessed text to a shared library; its bytes and the messages.
+    /// Compiles preprocessed text, with a table of kernels of this name, to a shared library; its bytes and the messages.
     pub(crate) fn compile(
         &self,
         folder: &Path,
         text: &str,
         options: &[String],
+        table: &str,
         checked: bool,
     ) -> Result<(Vec<u8>, String), CompileError> {
         let (source, out) = (folder.join("kernel.ii"), folder.join("kernel.so"));
         std::fs::write(&source, text)?;
-        let mut arguments: Vec<OsString> = self.common().into_iter().map(OsString::from).collect();
+        let mut arguments: Vec<OsString> = self.defaults().into_iter().map(OsString::from).collect();
         let has_halves = ["_Float16", "__bf16"].iter().any(|name| text.contains(name));
         if has_halves && self.rounds_halves() {
             arguments.push(ROUND_HALVES.into());
         }
         arguments.extend(options.iter().map(OsString::from));
+        arguments.extend(self.required().into_iter().map(OsString::from));
         if checked {
             arguments.extend(self.checks().into_iter().map(OsString::from));
         }
         arguments.extend(["-x", "c++-cpp-output"].map(OsString::from));
         arguments.push(source.into());
-        arguments.extend(
-            [
-                "-x",
-                "none",
-                "-shared",
-                // Its parts run code when the library is loaded, for what no module has.
-                NO_START_FILES,
-                "-Wl,-Bsymbolic",
-                "-Wl,--as-needed",
-                "-Wl,-z,defs",
-                "-lm",
-                "-o",
-            ]
-            .map(OsString::from),
-        );
+        arguments.extend(LINK.map(OsString::from));
         arguments.push(out.clone().into());
         let messages = self.run(folder, arguments)?;
         let library = std::fs::read(out)?;
-        // AddressSanitizer registers a library's variables when it is loaded.
-        if !checked && at_load::runs(&library) {
-            return Err(CompileError::Rejected(messages + at_load::REFUSED));
+        if let Err(refusal) = elf::examine(&library, table, checked) {
+            return Err(CompileError::Rejected(format!("{messages}error: {refusal}\n")));
         }
         Ok((library, messages))
     }

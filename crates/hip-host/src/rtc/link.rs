@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hip_sys::{hipJitInputType as Input, hipJitOption, hiprtcLinkState, hiprtcProgram, hiprtcResult};
 use parking_lot::Mutex;
 
-use super::{Result, container, find, store, string};
+use super::{Result, container, find, maker, store, string};
 use crate::frame::run as entry;
 use crate::handles::Handles;
 use crate::log;
@@ -83,11 +83,8 @@ fn add(call: &'static str, link: &Link, kind: Input, code: &[u8]) -> Result {
     if !known.contains(&kind) {
         return Err(INVALID);
     }
-    if container::unwrap(code).is_err() {
-        log::refused(
-            call,
-            format_args!("the input is not a code object that HIPRTC of the host platform made"),
-        );
+    if container::unwrap(code, &maker()).is_err() {
+        log::refused(call, format_args!("the input is no code object that HIPRTC made here"));
         return Err(INVALID);
     }
     link.inputs.lock().push(code.to_vec());

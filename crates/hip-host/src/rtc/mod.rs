@@ -1,6 +1,5 @@
 //! HIPRTC: kernels compiled at run time by the machine's C++ compiler.
 
-mod at_load;
 mod cache;
 mod compiler;
 mod index;
@@ -11,7 +10,7 @@ mod scan;
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Component, Path};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub(crate) use compiler::CompileError;
 use hip_sys::{hiprtcProgram, hiprtcResult};
@@ -21,7 +20,8 @@ use parking_lot::Mutex;
 
 use crate::frame::run as entry;
 use crate::handles::Handles;
-use crate::kernel::{Image, abi, container};
+use crate::kernel::container::{self, Maker, Table};
+use crate::kernel::{Image, abi};
 use crate::{sanitizer, strict};
 
 const PRELUDE: &str = include_str!("../../kernels/prelude.hpp");
@@ -49,6 +49,34 @@ const BUILT_IN: &[&str] = &[
     "hip/driver_types.h",
     "hip/hip_common.h",
 ];
+
+/// What rewrites a source before the compiler sees it: it decides what the code is, as the compiler does.
+const REWRITING: [&str; 3] = [
+    include_str!("mod.rs"),
+    include_str!("scan.rs"),
+    include_str!("index.rs"),
+];
+
+/// What decides what a source becomes here: this platform, the compiler with its options, the processor, and whether
+/// kernels are checked. Code of another maker is neither taken from a cache nor loaded.
+pub(crate) fn maker() -> Maker {
+    static PLATFORM: LazyLock<Maker> = LazyLock::new(|| {
+        let mut key = KeyBuilder::default();
+        key.part(env!("CARGO_PKG_VERSION")).part(abi::VERSION.to_le_bytes());
+        key.list(REWRITING).part(PRELUDE).part(HALF).finish().into()
+    });
+    let mut key = KeyBuilder::default();
+    key.part(*PLATFORM)
+        .part([u8::from(sanitizer::runtime().is_some())])
+        .part(compiler::processor());
+    // Without a compiler, nothing was made here.
+    if let Ok(compiler) = compiler::find() {
+        key.part(&compiler.version)
+            .list(&compiler.command)
+            .list(compiler.all_options());
+    }
+    key.finish().into()
+}
 
 static PROGRAMS: Handles<Program> = Handles::new();
 
@@ -227,17 +255,9 @@ fn build(
 ) -> std::result::Result<(Vec<u8>, String), CompileError> {
     let compiler = compiler::find()?;
     let checked = sanitizer::wanted(|| compiler.sanitizer_library()).map_err(CompileError::Sanitizer)?;
+    let maker = maker();
     let mut key = KeyBuilder::default();
-    key.part(env!("CARGO_PKG_VERSION"))
-        .part(abi::VERSION.to_le_bytes())
-        .part(PRELUDE)
-        .part(HALF)
-        .part(compiler::NO_START_FILES)
-        .part([u8::from(checked)])
-        .part(&compiler.version)
-        .list(&compiler.command)
-        .part(compiler::march())
-        .part(compiler::processor())
+    key.part(maker)
         .part(&program.name)
         .part(&program.source)
         .list(&options.preprocessor)
@@ -283,18 +303,16 @@ fn build(
         return Ok((code, messages));
     }
     let scanned = scan::scan(&text);
-    let (library, more) = compiler.compile(
-        folder,
-        &format!("{}\n{}", scanned.text, table(&scanned, expressions)),
-        &options.both,
-        checked,
-    )?;
+    let table = Table::of(std::iter::once(&scanned.text).chain(&options.both).chain(expressions));
+    let text = format!("{}\n{}", scanned.text, table_of(&scanned, expressions, &table.symbol()));
+    let (library, more) = compiler.compile(folder, &text, &options.both, &table.symbol(), checked)?;
     messages.push_str(&more);
-    let code = container::wrap(&library);
+    let code = container::wrap(&library, table, &maker);
     if let Some(key) = early.or(late)
         && messages.is_empty()
     {
-        cache::put(key, &code);
+        // SAFETY: the compiler made it just now, of what is in the key.
+        unsafe { cache::put(key, &code) };
     }
     Ok((code, messages))
 }
@@ -336,8 +354,8 @@ fn is_inside(name: &str) -> bool {
         .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// The table of kernels that goes behind the source.
-fn table(scanned: &scan::Scan, expressions: &[String]) -> String {
+/// The table of kernels that goes behind the source, under the name `symbol`.
+fn table_of(scanned: &scan::Scan, expressions: &[String], symbol: &str) -> String {
     let plain = scanned
         .kernels
         .iter()
@@ -360,7 +378,7 @@ fn table(scanned: &scan::Scan, expressions: &[String]) -> String {
     format!(
         "# 1 \"hip-host kernels\"\n\
          {types}static const __hipcl_entry __hipcl_entries[] = {{\n{}    {{}}\n}};\n\
-         extern \"C\" __attribute__((visibility(\"default\"))) const __hipcl_table __hipcl_kernels = {{{}, {}, __hipcl_entries}};\n",
+         extern \"C\" __attribute__((visibility(\"default\"))) const __hipcl_table {symbol} = {{{}, {}, __hipcl_entries}};\n",
         entries.concat(),
         abi::VERSION,
         entries.len()
@@ -449,7 +467,7 @@ unsafe extern "C" fn get_lowered_name(
 
 /// The linker's names of the last `count` kernels of a code object.
 fn lower(code: &[u8], count: usize) -> Option<Vec<Option<CString>>> {
-    let image = Image::load(container::unwrap(code).ok()?).ok()?;
+    let image = Image::load(&container::unwrap(code, &maker()).ok()?).ok()?;
     let all = image.entries().len();
     Some(
         (all.checked_sub(count)?..all)

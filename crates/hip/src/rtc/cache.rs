@@ -54,7 +54,8 @@ const BUILT_IN: [&str; 8] = [
 /// # let device = runtime.device(0)?;
 /// # let folder = tempfile::tempdir().unwrap();
 /// let program = hip::rtc::Program::new("extern \"C\" __global__ void nothing() {}");
-/// let cache = hip::rtc::Cache::open_in(folder.path());
+/// // SAFETY: only the cache writes to this folder.
+/// let cache = unsafe { hip::rtc::Cache::open_in(folder.path()) };
 /// cache.compile(&program, &device)?;
 /// cache.compile(&program, &device)?;
 /// assert_eq!((cache.stats().compiled, cache.stats().hits), (1, 1));
@@ -80,15 +81,24 @@ pub struct CacheStats {
 
 impl Cache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, everything
-    /// is compiled.
+    /// is compiled. Who starts the process answers for what other programs write there.
     #[must_use]
     pub fn open() -> Self {
         Self::with_folder(kernel_cache::folder("hiprtc"))
     }
 
     /// A cache in `folder`, which is created when it is first written to.
+    ///
+    /// # Safety
+    ///
+    /// Only caches of this type have written or write to the folder: what it holds is loaded as code. Damage is noticed;
+    /// an entry that was written to be taken for a program of the compiler is not.
+    ///
+    /// ```compile_fail,E0133
+    /// let cache = hip::rtc::Cache::open_in("downloads".as_ref());
+    /// ```
     #[must_use]
-    pub fn open_in(folder: &Path) -> Self {
+    pub unsafe fn open_in(folder: &Path) -> Self {
         Self::with_folder(Some(folder.to_owned()))
     }
 
@@ -132,7 +142,8 @@ impl Cache {
             }
         }
         let made = self.run(program, &target)?;
-        if let Err(trouble) = store.write(key, &pack(&made)) {
+        // SAFETY: the compiler made it just now, of what is in the key.
+        if let Err(trouble) = unsafe { store.write(key, &pack(&made)) } {
             self.note(&trouble);
         }
         made.load(device)

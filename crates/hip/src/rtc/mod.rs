@@ -96,6 +96,9 @@ impl Program {
     }
 
     /// One option for the compiler, such as `-O3` or `-DSIZE=4`. The device's architecture is added automatically.
+    ///
+    /// The compiler runs in this process. So [`compile`](Self::compile) refuses what loads code into it (`-fplugin=`,
+    /// `-Xclang -load`, ...), starts other programs, or takes options from a file (`@file`, `--config`).
     pub fn option(mut self, option: &str) -> Self {
         self.options.push(option.to_owned());
         self
@@ -117,12 +120,14 @@ impl Program {
 
     /// Compiles for the architecture of `device` and loads the result there.
     ///
-    /// The source is code, and is trusted as code: the host platform runs it on the CPU, static initialisers included.
+    /// The source is code, and a launch trusts it as code: the host platform runs it on the CPU. Loading runs none of
+    /// it: the host platform refuses static initialisers, as compilers for GPUs do.
     ///
     /// # Errors
     ///
-    /// [`Error::Compile`] with the compiler's log; [`Error::NoCompiler`]; [`Error::CompilerOption`] for an option that
-    /// sets the architecture (the compiler ends the process when it does not know one); [`Error::NulByte`] in a text.
+    /// [`Error::Compile`] with the compiler's log; [`Error::NoCompiler`]; [`Error::CompilerOption`] for an
+    /// [option](Self::option) that is refused or that sets the architecture (the compiler ends the process when it does
+    /// not know one); [`Error::NulByte`] in a text.
     #[doc(alias("hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCode"))]
     pub fn compile(&self, device: &Device) -> Result<Module> {
         let target = self.target(device)?;
@@ -140,7 +145,16 @@ impl Program {
             .iter()
             .find(|option| ARCHITECTURE.iter().any(|start| option.starts_with(start)))
         {
-            return Err(Error::CompilerOption { option: option.clone() });
+            return Err(Error::CompilerOption {
+                option: option.clone(),
+                reason: "`compile` targets its device; leave the option out",
+            });
+        }
+        if let Some(option) = kernel_cache::loading(self.options.iter().map(String::as_str)) {
+            return Err(Error::CompilerOption {
+                option: option.to_owned(),
+                reason: "it may load code into the process or hide options that do; leave it out",
+            });
         }
         let mut options = Vec::new();
         let arch = match device.arch() {
@@ -196,8 +210,8 @@ impl Program {
 impl Compiled {
     fn load(self, device: &Device) -> Result<Module> {
         let symbols: HashMap<_, _> = self.symbols.into_iter().collect();
-        // SAFETY: the compiler made this code object (now, or earlier: what the cache returns has the digest that was
-        // kept with it), and it is complete.
+        // SAFETY: the compiler made this code object, now or earlier: only caches write to a cache's folder, by the
+        // contract of `Cache::open_in`. It is complete: a kept one has the digest that was written with it.
         unsafe { Module::load_named(device, &self.code, symbols) }
     }
 }

@@ -32,6 +32,15 @@ pub fn on_cuda() -> bool {
     selection().platform() == platform::Platform::Nvidia
 }
 
+/// Whether the tests run on the host platform, whose compiler and modules are the machine's; notes a skip if not.
+pub fn on_host() -> bool {
+    let is_host = selection().platform() == platform::Platform::Host;
+    if !is_host {
+        skipped("is about the host platform's modules");
+    }
+    is_host
+}
+
 /// Two devices of one runtime; `None` after noting a skip if there is only one.
 pub fn two_devices() -> Option<(Device, Device)> {
     static DEVICES: std::sync::Once = std::sync::Once::new();

@@ -1,0 +1,67 @@
+//! Compiling, loading and looking a kernel up are safe, whatever the source says.
+
+mod common;
+
+use common::device;
+use hip::rtc::Program;
+use hip::{Device, LaunchConfig, Module};
+
+/// What the kernel `set` writes.
+fn value(device: &Device, module: &Module) -> i32 {
+    let stream = device.stream().unwrap();
+    let function = module.function("set").unwrap();
+    let mut x = device.alloc_zeroed::<i32>(1).unwrap();
+    let config = LaunchConfig::linear(1, 1).unwrap();
+    // SAFETY: one thread on one element.
+    unsafe { function.launch(&stream, config, &[&x.on_mut(&stream).unwrap()]) }.unwrap();
+    let mut seen = [0];
+    x.copy_to_slice(&stream, &mut seen).unwrap();
+    seen[0]
+}
+
+#[test]
+fn a_source_cannot_put_its_own_table_in_the_place_of_the_modules() {
+    if !common::on_host() {
+        return;
+    }
+    let device = device();
+    // The real table moves to another symbol, and the source's own has entries where no memory is.
+    let source = r#"
+        extern "C" const __hipcl_table __hipcl_kernels __asm__("somewhere_else");
+        struct Fake { unsigned version, count; const void *entries; };
+        extern "C" __attribute__((visibility("default"), used))
+        const Fake fake __asm__("__hipcl_kernels") = {2u, 1000u, (const void *)0x10};
+        extern "C" __attribute__((visibility("default"))) void not_a_kernel() {}
+        extern "C" __global__ void set(int *x) { *x = 7; }
+    "#;
+    let module = Program::new(source).compile(&device).unwrap();
+    assert!(module.function("not_a_kernel").is_err());
+    assert_eq!(value(&device, &module), 7);
+}
+
+#[test]
+fn an_option_for_symbols_that_stay_does_not_make_a_module_the_next_one() {
+    if !common::on_host() {
+        return;
+    }
+    let device = device();
+    for expected in [1, 2] {
+        let source = format!("extern \"C\" __global__ void set(int *x) {{ *x = {expected}; }}");
+        let module = Program::new(&source).option("-fgnu-unique").compile(&device).unwrap();
+        assert_eq!(value(&device, &module), expected);
+    }
+}
+
+#[test]
+fn a_source_with_a_symbol_that_would_stay_is_refused() {
+    if !common::on_host() {
+        return;
+    }
+    let device = device();
+    let source = r#"
+        asm(".globl stays; .type stays, @gnu_unique_object; .section .rodata; stays: .long 1; .size stays, 4; .text");
+        extern "C" __global__ void set(int *x) { *x = 1; }
+    "#;
+    let error = Program::new(source).compile(&device).unwrap_err();
+    assert!(error.to_string().contains("unique"), "{error}");
+}
