@@ -59,7 +59,9 @@ pub(super) fn measure(setup: &Setup) -> Result<Figures> {
                 |_, outcome| failure = failure.take().or(outcome.err()),
             )?;
             if let Some(failure) = failure {
-                return Err(Error::input(format!("the pipeline of the measurement failed: {failure}")));
+                return Err(Error::input(format!(
+                    "the pipeline of the measurement failed: {failure}"
+                )));
             }
             if run == 0 {
                 continue;
