@@ -33,6 +33,13 @@ fn a_graph_keeps_the_arrays_of_addresses_that_its_calls_read() {
     let a = setup.upload(&[3.0_f32; COUNT]);
     let mut c = setup.upload(&[0.0_f32; COUNT]);
     let offsets: Vec<usize> = (0..COUNT).collect();
+    // cuBLAS loads a product's code on its first use, which a capture does not allow.
+    let array = PointerArray::at_offsets(offsets.clone(), 1, 1, 1);
+    let (from, mut other) = (array.of(&a), setup.upload(&[0.0_f32; COUNT]));
+    setup
+        .blas
+        .gemm_batched(Op::None, Op::None, 1.0, from, from, 1.0, array.of(&mut other))
+        .unwrap();
     for is_kept_by_its_user in [false, true] {
         let array = || PointerArray::at_offsets(offsets.clone(), 1, 1, 1);
         let (from, to) = (array(), array());

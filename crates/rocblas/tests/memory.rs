@@ -243,6 +243,9 @@ fn complex_numbers_begin_at_multiples_of_their_size() {
         panic!("{error}");
     };
     assert!(matches!(**cause, Error::Alignment { needed: 8, .. }), "{error}");
+    // No numbers lie nowhere.
+    let nothing = numbers(1).split_at_mut(0).unwrap().0;
+    setup.blas.scal(factor, nothing.into()).unwrap();
     setup.blas.scal(factor, numbers(2).into()).unwrap();
     assert_eq!(setup.download(&words)[1..4], [1.0, 2.0, 2.0]);
 }

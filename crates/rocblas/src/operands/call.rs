@@ -161,7 +161,7 @@ impl<'h> Call<'h> {
     /// Notes a number in device memory.
     pub(crate) fn read_element<T>(&mut self, argument: &'static str, slice: &DeviceSlice<'_, T>) -> Result<()> {
         self.check_stream(argument, slice.stream())?;
-        self.check_aligned(argument, slice.as_ptr())?;
+        self.check_aligned(argument, slice)?;
         self.one_element(argument, slice.len())?;
         self.note(argument, false, Place::of(slice))
     }
@@ -176,7 +176,7 @@ impl<'h> Call<'h> {
             .read_on(self.stream)
             .map_err(|error| self.refused(argument, error))?;
         self.check_stream(argument, slice.stream())?;
-        self.check_aligned(argument, slice.as_ptr())?;
+        self.check_aligned(argument, &slice)?;
         Ok(slice)
     }
 
@@ -190,7 +190,7 @@ impl<'h> Call<'h> {
             .write_on(self.stream)
             .map_err(|error| self.refused(argument, error))?;
         self.check_stream(argument, slice.stream())?;
-        self.check_aligned(argument, slice.as_slice().as_ptr())?;
+        self.check_aligned(argument, &slice.as_slice())?;
         Ok(slice)
     }
 
@@ -222,9 +222,10 @@ impl<'h> Call<'h> {
 
     /// Refuses elements that lie less aligned than they are large: kernels load a complex number at once, which Rust's
     /// type does not ask for.
-    fn check_aligned<T>(&self, argument: &'static str, first: *const T) -> Result<()> {
-        let needed = size_of::<T>().max(1);
-        if first.addr().is_multiple_of(needed) {
+    fn check_aligned<T>(&self, argument: &'static str, slice: &DeviceSlice<'_, T>) -> Result<()> {
+        let (needed, first) = (size_of::<T>().max(1), slice.as_ptr());
+        // No elements lie nowhere.
+        if slice.is_empty() || first.addr().is_multiple_of(needed) {
             return Ok(());
         }
         Err(Error::Operand {
