@@ -188,7 +188,7 @@ const LACKS: &[Lack] = &[
         reason: "OpenCL's SVM means nothing to HIP here",
     },
     Lack {
-        platforms: &[Platform::Nvidia],
+        platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "moves memory between direct routes",
     },
     Lack {
