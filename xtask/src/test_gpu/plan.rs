@@ -189,7 +189,7 @@ const LACKS: &[Lack] = &[
         reason: "OpenCL's SVM means nothing to HIP here",
     },
     Lack {
-        platforms: &[Platform::Nvidia],
+        platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "moves memory between direct routes",
     },
     Lack {
@@ -228,7 +228,9 @@ impl Beyond {
     }
 }
 
-/// Raw C programs fail in the same way for each of these.
+/// A plain C program that compares P A with L U shows it, from order 2 on, on gfx908 and gfx1100.
+const LU: &str = "emulated: rocSOLVER's LU factors are wrong, in plain C too";
+
 pub const BEYOND_EMULATOR: &[Beyond] = &[
     Beyond {
         package: "clmgr",
@@ -241,6 +243,18 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         program: "shared",
         test: "an_impossible_allocation_is_an_error_and_the_bridge_stays_usable",
         why: "emulated: memory is the host's, and what a card would refuse is taken from it until the process is killed",
+    },
+    Beyond {
+        package: "interop",
+        program: "inverses",
+        test: "every_form_of_a_general_inverse_is_right",
+        why: LU,
+    },
+    Beyond {
+        package: "interop",
+        program: "inverses",
+        test: "systems_are_solved_and_a_singular_one_is_told",
+        why: LU,
     },
     Beyond {
         package: "interop",
@@ -279,6 +293,8 @@ fn c_program_left_out(program: &str, able: Able) -> Option<&'static str> {
         "external" => Some("imports a file of memory, which the software device alone takes for a GPU's"),
         "cooperative" => Some("emulated: `ds_gws_init`, which cooperative launches begin with, is not implemented"),
         "ipc" => Some("emulated: an assertion of ROCr ends the export of memory that is not aligned to 2 MiB"),
+        "pool" => Some("emulated: the kernel driver does not keep what is said about ranges of managed memory"),
+        "solver" => Some(LU),
         "levels" => Some("takes longer than an emulated GPU is given"),
         "virtual" => Some("emulated: pages without access can be used"),
         "device" | "peer" | "hsa" if !able.has_peer => Some("needs two devices: run it with `--gpu gfx908x2`"),

@@ -80,9 +80,15 @@ pub(crate) unsafe extern "C" fn mem_ptr_get_info(ptr: *mut c_void, bytes: *mut u
         if bytes.is_null() {
             return Err(hipError_t::hipErrorInvalidValue);
         }
-        // Null is not memory either (hipamd/src/hip_memory.cpp).
-        let found = registry::find(ptr as usize).ok_or(hipError_t::hipErrorInvalidValue)?;
+        // For ROCm, null has no bytes.
+        let found = match ptr.is_null() {
+            true => 0,
+            false => {
+                let found = registry::find(ptr as usize);
+                found.ok_or(hipError_t::hipErrorInvalidValue)?.bytes
+            }
+        };
         // SAFETY: not null; room for a size by the C caller's promise.
-        unsafe { store(bytes, found.bytes) }
+        unsafe { store(bytes, found) }
     })
 }

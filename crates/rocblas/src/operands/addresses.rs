@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn the_bytes_of_matrices_are_sorted_and_joined() {
         assert_eq!(stretches(&[40, 8, 16], 8), [8..24, 40..48]);
-        assert_eq!(stretches(&[8, 8, 12], 8), [8..20]);
+        assert_eq!(stretches(&[8, 8, 12, 40], 8), [8..20, 40..48]);
         assert_eq!(stretches(&[], 8), []);
         assert_eq!(stretches(&[8, 40], 0), [8..8, 40..40]);
     }

@@ -274,8 +274,9 @@ pub(crate) unsafe extern "C" fn free_async(ptr: *mut c_void, stream: hipStream_t
     entry(CALL, || {
         let invalid = hipError_t::hipErrorInvalidValue;
         let stream = stream::find(stream).map_err(|_| invalid)?;
+        // As `hipFree` does.
         if ptr.is_null() {
-            return Err(invalid);
+            return Ok(());
         }
         // ROCm looks when the stream gets there; a pointer that is wrong now will be wrong then.
         let base = ptr as usize;
