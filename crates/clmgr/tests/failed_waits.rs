@@ -166,7 +166,8 @@ fn a_write_that_could_not_be_waited_for_is_waited_for_when_its_memory_is_dropped
         let layout = BoxLayout::dense(extent);
         buffer.write_box(&queue, extent, layout, &[1; 64], layout)
     };
-    let writes: [&dyn Fn(&mut HostPtrBuffer<u32>) -> clmgr::Result<()>; 2] = [&write, &write_box];
+    type Write<'a> = &'a dyn Fn(&mut HostPtrBuffer<u32>) -> clmgr::Result<()>;
+    let writes: [Write<'_>; 2] = [&write, &write_box];
     for write in writes {
         let mut buffer = HostPtrBuffer::new(&context, 64).unwrap();
         WAITS_TO_FAIL.set(1);

@@ -157,7 +157,7 @@ mod tests {
     fn bytes_are_inside_only_if_all_of_them_lie_in_one_segment() {
         let layout = Layout {
             read_only: vec![16..32, 48..64],
-            executable: vec![32..48],
+            executable: vec![32..48, 80..96],
             start: 0,
             table: 16,
         };
