@@ -65,3 +65,17 @@ fn a_source_with_a_symbol_that_would_stay_is_refused() {
     let error = Program::new(source).compile(&device).unwrap_err();
     assert!(error.to_string().contains("unique"), "{error}");
 }
+
+/// The linker adds the section to the table of relocations that the loader reads, which then ends in the code.
+#[test]
+fn a_source_that_adds_to_the_relocations_is_refused() {
+    if !common::on_host() {
+        return;
+    }
+    let source = r#"
+        asm(".section .rela.dyn,\"a\",@progbits\n.fill 2784,1,0\n.previous");
+        extern "C" __global__ void set(int *x) { *x = 7; }
+    "#;
+    let error = Program::new(source).compile(&device()).unwrap_err().to_string();
+    assert!(error.contains("code would run"), "{error}");
+}

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, Waker};
@@ -21,16 +22,20 @@ type Callback = Box<dyn FnOnce(cl_int) + Send>;
 unsafe extern "C" fn call(_event: cl_event, status: cl_int, data: *mut c_void) {
     // SAFETY: `data` is the box that `notify` gave away, and OpenCL calls once.
     let callback = unsafe { Box::from_raw(data.cast::<Callback>()) };
-    callback(status);
+    // Not left to the end of this function: the search for a handler would go through the driver's frames first, and
+    // not every driver's can be searched.
+    if std::panic::catch_unwind(AssertUnwindSafe(|| callback(status))).is_err() {
+        std::process::abort();
+    }
 }
 
 impl Event {
-    /// Calls `callback` on a driver thread with the event's result, as of [`wait`](Self::wait); a driver may call it at once,
-    /// on this thread, if the command has already ended.
+    /// Calls `callback` on a driver thread with the event's result, as of [`wait`](Self::wait); a driver may call it at
+    /// once, on this thread, if the command has already ended.
     ///
     /// The callback must not wait for the device, must not enqueue a blocking command, must not own or drop a buffer,
-    /// whose drop may wait, and aborts the process if it panics. The command is submitted to the device, so that it ends without a
-    /// wait.
+    /// whose drop may wait, and aborts the process if it panics. The command is submitted to the device, so it ends
+    /// without a wait.
     ///
     /// # Errors
     ///

@@ -58,6 +58,31 @@ impl Layout {
     }
 }
 
+/// Where the loader finds relocations: by the dynamic section, not by the table of sections. A source that adds to a
+/// section of them makes the linker count it into the first table, whose end then lies in what comes behind.
+#[derive(Default)]
+struct Tables {
+    all: (u64, u64),
+    calls: (u64, u64),
+}
+
+impl Tables {
+    fn note(&mut self, tag: i64, value: u64) {
+        match tag {
+            elf::DT_RELA => self.all.0 = value,
+            elf::DT_RELASZ => self.all.1 = value,
+            elf::DT_JMPREL => self.calls.0 = value,
+            elf::DT_PLTRELSZ => self.calls.1 = value,
+            _ => {}
+        }
+    }
+
+    /// Whether exactly these bytes are one of the tables.
+    fn have(&self, address: u64, bytes: u64) -> bool {
+        [self.all, self.calls].contains(&(address, bytes))
+    }
+}
+
 fn holds(ranges: &[Range<u64>], bytes: &Range<u64>) -> bool {
     bytes.start <= bytes.end && ranges.iter().any(|it| it.start <= bytes.start && bytes.end <= it.end)
 }
@@ -90,6 +115,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
         table: 0,
     };
     let mut runs_code = false;
+    let mut tables = Tables::default();
     for segment in header.program_headers(endian, library)? {
         let start = segment.p_vaddr(endian);
         let end = start.saturating_add(segment.p_memsz(endian));
@@ -110,6 +136,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
         for entry in segment.dynamic(endian, library)?.unwrap_or_default() {
             let tag = entry.tag32(endian).map_or(0, i64::from);
             runs_code |= CALLED.contains(&tag);
+            tables.note(tag, entry.d_val(endian));
             if tag == elf::DT_NEEDED {
                 let name = entry.val32(endian).and_then(|at| symbols.strings().get(at).ok());
                 if name.is_none_or(|name| name.contains(&b'/')) {
@@ -121,6 +148,8 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
     for section in sections.iter() {
         if let Some((relocations, _)) = section.rela(endian, library)? {
             runs_code |= relocations.iter().any(|it| it.r_type(endian, false) == resolved);
+            let is_loaded = section.sh_flags(endian) & u64::from(elf::SHF_ALLOC) != 0;
+            runs_code |= is_loaded && !tables.have(section.sh_addr(endian), section.sh_size(endian));
         }
     }
     let mut found = None;
