@@ -373,14 +373,15 @@ fn an_error_in_a_drop_reaches_its_lease_or_the_pool() {
     drop(late);
     second.finish().unwrap();
     assert_eq!(pool.take_deferred_errors().len(), 2);
-    // The context gets what is left at the end.
+    // The context gets what is left at the end, which is when no buffer is mapped on the queue any more.
     drop(buffers[1].map(&second).unwrap());
-    drop(second);
-    drop(pool);
-    assert_eq!(context.take_deferred_errors().len(), 1);
+    drop((second, pool));
+    assert!(context.take_deferred_errors().is_empty());
+    drop(buffers);
+    assert!(!context.take_deferred_errors().is_empty());
     let queue = context.queue().unwrap();
     let buffer = RegularBuffer::<u32>::new(&context, 10).unwrap();
     drop(buffer.map(&queue).unwrap());
-    drop((buffers, buffer, queue));
-    assert_eq!(context.take_deferred_errors().len(), 1);
+    drop((buffer, queue));
+    assert!(!context.take_deferred_errors().is_empty());
 }

@@ -175,6 +175,7 @@ const FINE_WITH_NOTHING: &[&str] = &[
     "hipDeviceSetSharedMemConfig",
     "hipDeviceSynchronize",
     "hipFree",
+    "hipFreeAsync",
     "hipFreeHost",
     "hipFuncSetCacheConfig",
     "hipFuncSetSharedMemConfig",
