@@ -143,7 +143,7 @@ fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>)
             "route ",
             "hand-off ",
             "one stream",
-            "HIP's memory ",
+            "HIP memory ",
             "memory of ",
             "loaded ",
             "check lib",
