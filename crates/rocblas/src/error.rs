@@ -61,7 +61,7 @@ pub enum Error {
     },
 
     /// The output of a call lies where another operand does.
-    #[error("{call}: {output} shares memory with {input}; give the result a buffer of its own, the inputs may be one")]
+    #[error("{call}: {output} shares memory with {input}; use a separate buffer for the result (inputs may share one)")]
     OperandsOverlap {
         /// The call that refused it.
         call: &'static str,
