@@ -360,6 +360,7 @@ unsafe extern "C" fn degraded(_: rocblas_sys::rocblas_handle, _: hip_sys::hipStr
 
 #[test]
 fn a_handle_whose_stream_was_not_set_is_none() {
+    let _alone = Failures::new();
     let setup = setup();
     let api = rocblas_sys::Api {
         rocblas_set_stream: Some(degraded),
