@@ -1,4 +1,4 @@
-//! What is refused when a code object is loaded, whoever made it.
+//! Code objects that loading refuses, no matter what made them.
 
 mod common;
 

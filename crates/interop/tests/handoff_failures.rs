@@ -115,7 +115,7 @@ fn a_failure_of_hip_work_reaches_the_next_user_of_the_buffer() {
 /// The download waits for its own hand-off under the buffer's lock; another thread waits for that lock, and takes the
 /// first failure that it finds.
 #[test]
-fn a_download_that_was_let_through_too_early_fails_whoever_else_is_told() {
+fn a_download_that_ran_too_early_fails_even_if_another_thread_takes_the_error() {
     let _alone = ALONE.lock();
     for grade in proven_grades().into_iter().filter(|grade| *grade != Grade::Host) {
         let selection = platform::select_named(Some("host")).expect("the host platform");

@@ -36,8 +36,8 @@ impl Queue {
     ///
     /// OpenCL takes events only within one context. Between two, the end of the event calls back,
     /// and the callback ends a user event of this queue's context: the host's threads take part, but
-    /// none waits. If the event fails, the commands that wait run all the same; whoever looks at the event learns of
-    /// it.
+    /// none waits. If the event fails, the waiting commands still run; every query of the event returns
+    /// the failure.
     ///
     /// # Errors
     ///

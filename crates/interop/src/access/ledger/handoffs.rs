@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// The hand-offs between the users of one view: which are on their way, which failed, and who still has to learn that.
 ///
-/// A failure makes the recorded order unknown the moment that it is found, whoever looks, and until the host has waited
+/// A failure makes the recorded order unknown the moment that it is found, no matter who looks, and until the host has waited
 /// for every user. It belongs to the bytes: the next user of this view gets its error, and the next user of each other
 /// view of them learns of it too ([`Views`](crate::access::alias::Views)).
 #[derive(Default)]
