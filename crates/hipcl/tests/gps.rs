@@ -504,7 +504,7 @@ fn the_recording_read_at_a_wrong_rate_is_refused_with_the_right_one() {
             ..Default::default()
         };
         let error = gps::run(bridge, &common(None), &options).err().unwrap();
-        assert!(error.to_string().ends_with("give --rate 4000000"), "{rate}: {error}");
+        assert!(error.to_string().ends_with("use --rate 4000000"), "{rate}: {error}");
     }
 }
 
