@@ -34,6 +34,8 @@
 //! - Every shape is checked before the library is called.
 //! - Sizes are 64-bit. Where one is above 2^31 - 1 the library's `_64` function is called, which came with ROCm 6.1
 //!   (level 1), 6.2 (level 2 and `trsm`) and 6.3 (level 3); without it that call is [`Error::No64Bit`].
+//!   rocSOLVER indexes each matrix in 32 bits: [`solver`] refuses one that spans more than 2^31 - 1 elements with
+//!   [`Error::TooLarge`], where rocSOLVER itself would write outside of it.
 //! - Atomics are not allowed, so equal calls yield equal bits, unless [`Handle::allow_atomics`] allows them.
 //!
 //! # Memory is taken by the call

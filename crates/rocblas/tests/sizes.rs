@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::device;
 use hip::{Device, DeviceSlice, DeviceSliceMut, Stream};
-use rocblas::{Error, Handle, Library, Matrix, Op, Vector};
+use rocblas::{Error, Fill, Handle, Library, Matrix, Op, Vector, solver};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status};
 
 thread_local! {
@@ -93,8 +93,9 @@ fn api() -> rocblas_sys::Api {
 }
 
 fn handle(device: &Device, api: rocblas_sys::Api) -> Handle {
+    let solver = common::has_solver().then(|| Arc::new(common::rocsolver_api()));
     // SAFETY: the host platform's functions, and some that only take notes.
-    let library = unsafe { Library::from_tables(Arc::new(api), None) };
+    let library = unsafe { Library::from_tables(Arc::new(api), solver) };
     Handle::new(&library, &device.stream().unwrap()).unwrap()
 }
 
@@ -175,4 +176,32 @@ fn a_missing_64_bit_function_is_named_with_its_release_and_the_size() {
         "{error}"
     );
     assert!(CALLS.take().is_empty());
+}
+
+#[test]
+fn a_matrix_with_more_elements_than_rocsolver_can_index_is_refused() {
+    if !common::has_solver() {
+        return common::skipped("no rocSOLVER");
+    }
+    let blas = handle(&device(), api());
+    let stream = blas.stream();
+    // The last element of the first has index 2^31, although each size fits 32 bits.
+    for (n, ld) in [(3, 1 << 30), (46_342, 46_342)] {
+        let large = || Matrix::new(endless_mut(stream), n, n, ld);
+        let errors = [
+            solver::getrf(&blas, large()).map(drop).unwrap_err(),
+            solver::getrf_npvt(&blas, large()).map(drop).unwrap_err(),
+            solver::potrf(&blas, Fill::Lower, large()).map(drop).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, Error::TooLarge { bits: 32, .. }), "{error}");
+        }
+    }
+    let error = solver::potrf(&blas, Fill::Lower, Matrix::new(endless_mut(stream), 3, 3, 1 << 30))
+        .map(drop)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the span of a matrix in elements = 2147483651 does not fit the library's 32-bit sizes; split the problem"
+    );
 }

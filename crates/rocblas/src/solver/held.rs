@@ -92,7 +92,11 @@ impl<'h, T> Held<'h, T> {
     }
 
     /// As the C functions take it. They may write: it is held exclusively.
+    ///
+    /// rocSOLVER computes `row + column * ld` in the type of its sizes, so that a matrix of more elements than that type
+    /// counts would be written outside of its memory. Between the matrices of a batch it counts in 64 bits.
     pub(super) fn operand(&self) -> Result<Operand> {
+        int("the span of a matrix in elements", self.shape.layout.span())?;
         let address = match &self.memory {
             Memory::Elements(elements) => elements.as_slice().as_ptr().cast_mut().cast(),
             Memory::Pointers(matrices) => matrices.array()?.cast_mut().cast(),
