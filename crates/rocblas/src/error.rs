@@ -80,6 +80,15 @@ pub enum Error {
         needed: usize,
     },
 
+    /// A workspace that rocBLAS cannot lay its arrays in.
+    #[error(
+        "a workspace cannot begin at {address:#x}; begin at a multiple of 256 bytes, as memory that HIP allocates does"
+    )]
+    WorkspaceAlignment {
+        /// Where the memory begins.
+        address: usize,
+    },
+
     /// The memory is too short for the operand.
     #[error("{what} needs {needed} elements; the memory has {len}")]
     TooShort {
@@ -108,7 +117,7 @@ pub enum Error {
     },
 
     /// A size does not fit the library's integers.
-    #[error("{what} = {value} does not fit rocBLAS's {bits}-bit sizes; split the problem")]
+    #[error("{what} = {value} does not fit the library's {bits}-bit sizes; split the problem")]
     TooLarge {
         /// Which size.
         what: &'static str,

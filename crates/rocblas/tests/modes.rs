@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use common::setup;
@@ -71,6 +72,25 @@ fn a_refused_workspace_comes_back() {
         "`rocblas_set_workspace(64 bytes)` failed: rocblas_status_memory_error (5); device memory is exhausted: free some, or \
          use smaller matrices"
     );
+}
+
+#[test]
+fn a_workspace_at_an_odd_address_is_refused_and_comes_back() {
+    let mut setup = setup();
+    let exported = setup.device.virtual_memory(1 << 16).and_then(|memory| memory.export());
+    let Ok(fd) = exported else {
+        return common::skipped("no virtual memory");
+    };
+    // SAFETY: made with this size.
+    let external = unsafe { setup.device.import_memory(fd.as_fd(), 1 << 16) }.unwrap();
+    // SAFETY: nothing else uses it.
+    let odd = unsafe { external.buffer::<u8>(1, 4096) }.unwrap();
+    let (error, memory) = setup.blas.set_workspace(odd).unwrap_err();
+    assert!(matches!(error, Error::WorkspaceAlignment { .. }), "{error}");
+    assert_eq!(memory.len(), 4096);
+    // SAFETY: nothing else uses it.
+    let even = unsafe { external.buffer::<u8>(256, 4096) }.unwrap();
+    setup.blas.set_workspace(even).unwrap();
 }
 
 #[test]

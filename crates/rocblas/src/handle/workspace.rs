@@ -6,6 +6,9 @@ use super::Handle;
 use crate::call::{check, slot};
 use crate::{Error, Result};
 
+/// In bytes: as HIP allocates memory. rocBLAS lays arrays of every type from its workspace's begin on.
+const WORKSPACE_ALIGNMENT: usize = 256;
+
 /// The memory that rocBLAS needs for intermediate results. The library manages it unless the caller sets some.
 impl Handle {
     /// Makes rocBLAS use only this memory for its intermediate results. Calls for which it is too small fail with
@@ -16,7 +19,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// The memory belongs to another device, or rocBLAS refused. The memory in use stays in use, and the error returns
+    /// The memory belongs to another device or begins at another address, or rocBLAS refused. The memory in use stays in use, and the error returns
     /// the new one.
     #[doc(alias = "rocblas_set_workspace")]
     #[expect(
@@ -33,6 +36,14 @@ impl Handle {
             Ok(mut slice) => slice.as_mut_ptr(),
             Err(error) => return Err((error.into(), memory)),
         };
+        if bytes > 0 && !address.addr().is_multiple_of(WORKSPACE_ALIGNMENT) {
+            return Err((
+                Error::WorkspaceAlignment {
+                    address: address.addr(),
+                },
+                memory,
+            ));
+        }
         match self.tell_workspace(address, bytes) {
             Ok(()) => Ok(self.workspace.replace(memory)),
             Err(error) => Err((error, memory)),
