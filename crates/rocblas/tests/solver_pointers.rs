@@ -148,3 +148,15 @@ fn a_failure_is_named_by_its_place_among_the_pointers() {
     };
     assert!(matches!(*cause, Error::Singular { pivot: 1 }), "{cause}");
 }
+
+#[test]
+fn elements_without_a_size_and_matrices_without_memory_are_pointers_all_the_same() {
+    let setup = setup();
+    let nothing = setup.device.alloc::<()>(4).unwrap();
+    PointerArray::<()>::new(1, 1, 1).of(&nothing).send(&setup.blas).unwrap();
+    let none: [&hip::DeviceBuffer<f32>; 0] = [];
+    let sent = PointerArray::<f32>::new(1 << 40, 1 << 40, 1 << 40)
+        .of_each(none)
+        .send(&setup.blas);
+    assert!(sent.is_ok(), "{sent:?}");
+}

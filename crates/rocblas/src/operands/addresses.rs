@@ -37,7 +37,7 @@ impl Addresses {
         size("batch count", addresses.len())?;
         Ok(Self {
             array: hip::control(|| stream.device().alloc_from(stream, &addresses))?,
-            stretches: stretches(&addresses, layout.span() * size_of::<T>()),
+            stretches: stretches(&addresses, layout.span().saturating_mul(size_of::<T>())),
             meeting: meeting(&addresses, size_of::<T>(), layout),
             begins,
             layout,
@@ -104,6 +104,9 @@ fn stretches(addresses: &[usize], bytes: usize) -> Vec<Range<usize>> {
 
 /// Two matrices that share an element of `element` bytes, if there are any.
 fn meeting(addresses: &[usize], element: usize, layout: Layout) -> Option<Meeting> {
+    if element == 0 {
+        return None;
+    }
     let lowest = addresses.iter().copied().min()?;
     let offset = |address: usize| (address - lowest) / element;
     let matrices = if addresses

@@ -110,7 +110,7 @@ impl<'h> Call<'h> {
         let slice = self.read_all(argument, memory)?;
         // The memory's own word for its length is not to be relied on; this is.
         let data = slice
-            .slice(first..first + shape.span())
+            .slice(first..first.saturating_add(shape.span()))
             .map_err(|cause| self.misfit(argument, cause.into()))?;
         self.note(argument, false, Place::of(&data))?;
         Ok(Taken { data, shape })
