@@ -356,6 +356,9 @@ fn options_that_load_code_into_the_compiler_are_refused() {
         &["-B/tmp"],
         &["--plugin=/tmp/x.so"],
         &["-DA", "-specs=/tmp/x"],
+        &["-fmodules-ts", "-fmodule-mapper=|/tmp/x"],
+        &["--driver-mode=cl", "/clang:-fplugin=/tmp/x.so"],
+        &["/clang:-fplugin=/tmp/x.so"],
     ] {
         let program = options
             .iter()

@@ -58,7 +58,7 @@ const READING: [&str; 8] = [
 /// Beginnings of options, without their dashes, with which a compiler loads a library into the process that it runs in
 /// (HIPRTC's and OpenCL's compilers run in the caller's), starts a program of the caller's choice, or takes more options:
 /// from a file, or for a part of it that has such options too.
-const LOADING: [&str; 18] = [
+const LOADING: [&str; 20] = [
     "fplugin",
     "fpass-plugin",
     "fcas-plugin",
@@ -67,6 +67,8 @@ const LOADING: [&str; 18] = [
     "iplugindir",
     "config",
     "specs",
+    "fmodule-mapper",
+    "driver-mode",
     "wrapper",
     "cc1",
     "ccc-",
@@ -98,7 +100,7 @@ pub fn loading<'a>(options: impl IntoIterator<Item = &'a str>) -> Option<&'a str
 
 fn loads(word: &str) -> bool {
     // `-Wl,`, `-Wa,` and the like speak to other tools, which take plug-ins too.
-    if word.starts_with('@') || word.starts_with("-W") && word.contains(',') {
+    if word.starts_with('@') || word.starts_with("/clang:") || word.starts_with("-W") && word.contains(',') {
         return true;
     }
     let word = word.strip_prefix("-mllvm=").unwrap_or(word);
