@@ -384,3 +384,37 @@ fn registered_memory_that_the_device_may_still_write_is_kept_from_its_owner() {
     gate.open();
     stream.synchronize().unwrap();
 }
+
+#[test]
+fn registered_memory_that_hip_does_not_let_go_of_is_not_given_back_as_a_success() {
+    let failures = failures("");
+    let device = device();
+    let stream = device.stream().unwrap();
+    let mut memory = vec![7_u32; 1024];
+    let outcome = hip::with_registered(&device, &mut memory, |registered| {
+        registered.on_mut(&stream).unwrap().fill_zero().unwrap();
+        failures.now("hipHostUnregister:1");
+    });
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.starts_with("`hipHostUnregister("), "{error}");
+    assert!(memory.is_empty());
+    assert!(
+        device.runtime().take_deferred_errors().is_empty(),
+        "returned, not deferred"
+    );
+}
+
+#[test]
+fn a_foreign_stream_of_which_hip_does_not_tell_whether_it_is_captured_gets_no_work() {
+    let failures = failures("");
+    let device = device();
+    let own = device.stream().unwrap();
+    // SAFETY: a live stream, which the owner keeps.
+    let foreign = unsafe { hip::Stream::from_raw(&device, own.raw(), own.clone()) }.unwrap();
+    let mut buffer = device.alloc_zeroed::<u32>(16).unwrap();
+    failures.now("hipStreamIsCapturing:*");
+    let refused = buffer.on_mut(&foreign).and_then(|mut slice| slice.fill_zero());
+    failures.now("");
+    assert!(matches!(refused, Err(Error::NotSupported { .. })), "{refused:?}");
+    buffer.on_mut(&foreign).unwrap().fill_zero().unwrap();
+}

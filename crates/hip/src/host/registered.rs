@@ -30,8 +30,8 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 /// Page-locks `memory` while `work` runs. Afterwards the device has finished with it.
 ///
 /// If HIP cannot tell whether it has (ROCm answers no call any more once a device of the process has failed, while the
-/// others go on), the device may still write the memory. Then it is leaked, `memory` is empty afterwards, and the error
-/// is returned, or deferred if `work` panics.
+/// others go on), the device may still write the memory; if HIP cannot end the registration, it keeps the pages. Then the
+/// memory is leaked, `memory` is empty afterwards, and the error is returned, or deferred if `work` panics.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -56,7 +56,8 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 ///
 /// # Errors
 ///
-/// The memory could not be page-locked (no call of `work` then), or a stream that used it failed.
+/// The memory could not be page-locked (no call of `work` then), a stream that used it failed, or HIP could not end the
+/// registration.
 #[doc(alias("hipHostRegister", "hipHostUnregister"))]
 pub fn with_registered<T: Pod, R>(
     device: &Device,
@@ -74,6 +75,7 @@ pub fn with_registered<T: Pod, R>(
     };
     let result = work(&mut lent.registered);
     lent.registered.memory.uses.wait_for_all()?;
+    lent.give_back()?;
     Ok(result)
 }
 
@@ -83,10 +85,28 @@ struct Lent<'a, T> {
     owner: &'a mut Vec<T>,
 }
 
+impl<T> Lent<'_, T> {
+    /// Ends the registration of memory that no stream uses any more. On an error HIP still has the pages.
+    fn give_back(mut self) -> Result<()> {
+        let ended = self.registered.unregister();
+        if ended.is_err() {
+            self.withhold();
+        }
+        // What is left for `drop` is a registration of nothing.
+        self.registered.memory.clear();
+        ended
+    }
+
+    /// Leaks the elements: their owner has an empty vector.
+    fn withhold(&mut self) {
+        std::mem::forget(std::mem::take(self.owner));
+    }
+}
+
 impl<T> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         if !self.registered.end() {
-            std::mem::forget(std::mem::take(self.owner));
+            self.withhold();
         }
         // SAFETY: dropped once, here; what has ended is not ended again.
         unsafe { ManuallyDrop::drop(&mut self.registered) };
