@@ -151,6 +151,8 @@ impl Stream {
     /// * `raw` is null or a stream of this runtime's HIP library, and stays one until `owner` is dropped: HIP counts no
     ///   references to a stream. On an error that is at once.
     /// * Other code does not begin a capture of it on one thread while another thread makes a call with the result.
+    /// * The drop of `owner` neither calls this crate nor waits for a thread that does: it can run inside any call with
+    ///   memory, a module or a graph that was used on the stream, under the lock of its record.
     /// * If the library cannot tell whose it is (no `hipStreamGetDevice`), it is a stream of `device`.
     ///
     /// # Errors
@@ -335,7 +337,9 @@ impl Stream {
 
     /// For records: whether it has no holder and its work has ended. An error of the work is deferred.
     pub(crate) fn is_over(&self) -> bool {
+        // To ask HIP for the state of a stream that its owner captures would spoil the capture.
         !self.is_held()
+            && self.check_uncaptured().is_ok()
             && self.is_idle().unwrap_or_else(|error| {
                 self.core.defer(error);
                 false

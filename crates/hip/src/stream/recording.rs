@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
-use hip_sys::{hipStream_t, hipStreamCaptureStatus};
+use hip_sys::{hipError_t, hipStream_t, hipStreamCaptureStatus};
 
 use super::Stream;
 use crate::call::code;
@@ -84,7 +84,7 @@ impl Stream {
         self.recorder().is_some()
     }
 
-    /// Whether other code is capturing the stream.
+    /// Whether other code is capturing the stream, or may be: HIP does not tell.
     pub(crate) fn is_captured_by_handle(&self) -> bool {
         // HIP can capture no default stream.
         if self.raw().is_null() {
@@ -93,7 +93,12 @@ impl Stream {
         let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
         // SAFETY: writes one number to the address given; the stream is alive.
         let asked = unsafe { code!(self.device().runtime(), hipStreamIsCapturing(self.raw(), &mut status)) };
-        asked.is_ok() && status != hipStreamCaptureStatus::hipStreamCaptureStatusNone
+        match asked {
+            Ok(hipError_t::hipSuccess) => status != hipStreamCaptureStatus::hipStreamCaptureStatusNone,
+            Ok(_) => true,
+            // A HIP without the function has no captures.
+            Err(_) => false,
+        }
     }
 
     /// The handle that receives work: this stream's own, or that of this thread's recording stream.
