@@ -48,7 +48,7 @@ impl SharedAllocation {
         let view = VIEWS.enter(backing.spans(), route.is_copy());
         let view = view.ok_or_else(|| Error::Unsupported {
             route,
-            reason: "another shared buffer has some of the bytes, and one of the two keeps a copy of them that the other does not see; drop the other first".into(),
+            reason: "another shared buffer has some of the bytes, and one of the two keeps its data in a copy that the other does not see; drop the other first".into(),
         })?;
         Ok(Self {
             core: Arc::clone(core),
@@ -312,9 +312,14 @@ impl SharedAllocation {
     ///
     /// Memory that another buffer shows too stays where it is: the two would part ways.
     pub(crate) fn failed_over(&self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<Self> {
-        if self.next.is_empty() || VIEWS.has_others(&self.view) {
+        if self.next.is_empty() || !VIEWS.seal(&self.view) {
             return Err(error);
         }
+        self.next_that_works(during, error, data)
+            .inspect_err(|_| VIEWS.unseal(&self.view))
+    }
+
+    fn next_that_works(&self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<Self> {
         let from = self.route();
         let mut reason = error.to_string();
         let rescued;
@@ -355,7 +360,7 @@ impl SharedAllocation {
         if let Some(successor) = self.successor.get() {
             return Ok(successor);
         }
-        if self.next.is_empty() || VIEWS.has_others(&self.view) {
+        if self.next.is_empty() || !VIEWS.seal(&self.view) {
             return Err(self.under_reader(during, error));
         }
         let new = Box::new(self.failed_over(during, error, None)?);

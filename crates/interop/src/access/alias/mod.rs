@@ -76,7 +76,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::access::ledger::{Claim, Order, Worker};
+    use crate::access::ledger::{AccessLedger, Claim, Order, Worker};
     use crate::access::{Ordered, Outcome};
     use crate::values::Access;
     use crate::{Error, Result};
@@ -120,6 +120,20 @@ mod tests {
     }
 
     #[test]
+    fn bytes_whose_data_moves_elsewhere_are_not_shown_by_another_view() {
+        let views = Views::<User>(sync::Mutex::new(Vec::new()));
+        let enter = |at: usize| views.enter(vec![Span::at(at, 8)], false);
+        let moving = enter(0x10).expect("no other view");
+        let other = enter(0x14).expect("both show the same bytes");
+        assert!(!views.seal(&moving), "the other would be left behind");
+        drop(other);
+        assert!(views.seal(&moving));
+        assert!(enter(0x14).is_none());
+        views.unseal(&moving);
+        assert!(enter(0x14).is_some());
+    }
+
+    #[test]
     fn a_dropped_view_is_not_an_alias() {
         drop(enter(&[0x60..0x70]));
         assert!(!is_aliased(&enter(&[0x60..0x70])));
@@ -156,9 +170,11 @@ mod tests {
         assert_ne!(space(&file), Space::Address);
     }
 
-    /// A queue that is only a number.
+    /// A queue that is only a number; from [`STREAM`] on, a stream.
     #[derive(Clone)]
     struct Number(u8);
+
+    const STREAM: u8 = 100;
 
     impl Worker for Number {
         type Mark = ();
@@ -172,7 +188,7 @@ mod tests {
         }
 
         fn orders_any_memory(&self) -> bool {
-            false
+            self.0 >= STREAM
         }
 
         fn may_read_more(&self, _: bool) -> bool {
@@ -283,6 +299,59 @@ mod tests {
             }
             Ok(())
         }
+    }
+
+    /// A stream is in order with its own work on another view, but that work may run too early.
+    #[test]
+    fn a_stream_behind_a_hand_off_that_may_fail_is_waited_for_though_it_uses_the_other_view_itself() {
+        let views = Views::<Number>(sync::Mutex::new(Vec::new()));
+        let enter = || views.enter(vec![Span::at(0x10, 8)], false).expect("a view");
+        let (one, other) = (enter(), enter());
+        let order = GivingUp {
+            outcomes: Default::default(),
+            gives_up: true.into(),
+        };
+        let admit = |view, user, access| {
+            let claim = Claim {
+                access,
+                range: &(0..8),
+                is_handed_whole: false,
+            };
+            views.admit(view, &order, &Number(user), claim, |_| Ok(())).map(drop)
+        };
+        admit(&one, 2, Access::Write).expect("the first");
+        admit(&one, STREAM, Access::Write).expect("queued behind it");
+        let read = admit(&other, STREAM, Access::Read);
+        assert!(matches!(read, Err(Error::AnotherView { .. })), "{read:?}");
+    }
+
+    #[test]
+    fn who_wrote_the_bytes_of_another_view_is_known_to_their_reader() {
+        let views = Views::<Number>(sync::Mutex::new(Vec::new()));
+        let enter = || views.enter(vec![Span::at(0x10, 8)], false).expect("a view");
+        let (one, other) = (enter(), enter());
+        let order = Queueing(Arc::default());
+        let admit = |view, user, access| {
+            let claim = Claim {
+                access,
+                range: &(0..8),
+                is_handed_whole: false,
+            };
+            let writers = |uses: &mut AccessLedger<Number>| Ok(uses.writers());
+            let granted = views.admit(view, &order, &Number(user), claim, writers);
+            granted
+                .expect("admitted")
+                .0
+                .into_iter()
+                .map(|writer| writer.0)
+                .collect::<Vec<_>>()
+        };
+        // The first has failed, which its driver does not tell the second.
+        admit(&one, 1, Access::Write);
+        admit(&one, 2, Access::Write);
+        let mut writers = admit(&other, 3, Access::Read);
+        writers.sort_unstable();
+        assert_eq!(writers, [1, 2]);
     }
 
     #[test]

@@ -23,11 +23,13 @@ pub(crate) struct View<W: Worker> {
     aliased: AtomicBool,
     /// No other view may show any of the bytes.
     alone: bool,
+    /// The bytes are about to be, or have been, moved elsewhere: no other view may show the old ones.
+    sealed: AtomicBool,
 }
 
 impl<W: Worker> Views<W> {
     /// A view of the bytes at these addresses; `None` if another view shows some of them, and one of the two must be
-    /// `alone`.
+    /// `alone`, or the other is [sealed](Self::seal).
     pub(crate) fn enter(&self, spans: Vec<Span>, alone: bool) -> Option<Arc<View<W>>> {
         let view = Arc::new(View {
             spans,
@@ -35,11 +37,15 @@ impl<W: Worker> Views<W> {
             heard: Mutex::new(VecDeque::new()),
             aliased: AtomicBool::new(false),
             alone,
+            sealed: AtomicBool::new(false),
         });
         let mut views = self.0.lock();
         views.retain(|other| other.strong_count() > 0);
         let others = overlapping(&views, &view);
-        if others.iter().any(|other| alone || other.alone) {
+        if others
+            .iter()
+            .any(|other| alone || other.alone || other.sealed.load(Ordering::Acquire))
+        {
             return None;
         }
         for other in others {
@@ -72,8 +78,8 @@ impl<W: Worker> Views<W> {
     ) -> Result<(R, Hold)> {
         let mut uses = view.uses.lock();
         if !view.is_aliased() {
-            // Nobody else has to hear of failures: this view's own users are told.
-            uses.take_news();
+            // A view may be entering: it hears of what fails from now on.
+            self.tell_others(view, &mut uses);
             let hold = uses.admit(order, user, claim)?;
             return Ok((then(&mut uses)?, hold));
         }
@@ -100,9 +106,11 @@ impl<W: Worker> Views<W> {
             }
             self.spread(&mut locked);
             view.check_heard()?;
-            let mut own = locked.iter_mut();
-            let own = own.find(|(own, _)| std::ptr::eq(*own, view));
-            let (_, uses) = own.expect("it is locked with the others");
+            let (own, others): (Vec<_>, Vec<_>) =
+                locked.iter_mut().partition(|(locked, _)| std::ptr::eq(*locked, view));
+            let writers = others.iter().flat_map(|(_, uses)| uses.writers()).collect();
+            let (_, uses) = own.into_iter().next().expect("it is locked with the others");
+            uses.rely_on(writers);
             let hold = uses.admit(order, user, claim)?;
             return Ok((then(uses)?, hold));
         }
@@ -133,9 +141,19 @@ impl<W: Worker> Views<W> {
         }
     }
 
-    /// Whether another view shows some of the bytes now.
-    pub(crate) fn has_others(&self, view: &View<W>) -> bool {
-        view.is_aliased() && !self.others_of(view).is_empty()
+    /// Keeps other views away from the bytes of this one, whose data moves elsewhere. `false` if another view shows
+    /// some of them now.
+    pub(crate) fn seal(&self, view: &View<W>) -> bool {
+        // Under this lock no other view enters.
+        let views = self.0.lock();
+        let is_only = overlapping(&views, view).is_empty();
+        view.sealed.store(is_only, Ordering::Release);
+        is_only
+    }
+
+    /// The data has stayed.
+    pub(crate) fn unseal(&self, view: &View<W>) {
+        view.sealed.store(false, Ordering::Release);
     }
 
     fn others_of(&self, view: &View<W>) -> Vec<Arc<View<W>>> {

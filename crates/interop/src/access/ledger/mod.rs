@@ -148,6 +148,11 @@ impl<W: Worker> AccessLedger<W> {
 }
 
 impl<W: Worker> AccessLedger<W> {
+    /// These users of another view wrote the bytes before, and were waited for: what they wrote is read now.
+    pub(crate) fn rely_on(&mut self, writers: Vec<W>) {
+        writers.into_iter().for_each(|writer| self.behind.push(writer));
+    }
+
     /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
     /// enters it. The result is for the guard to keep.
     ///
@@ -297,9 +302,11 @@ impl<W: Worker> AccessLedger<W> {
             self.wait_for_all(order)?;
             return Ok(());
         }
+        // The same stream is in order with its own work, but may itself be behind a hand-off that is given up later.
+        let is_certain = self.handoffs.unsettled().is_empty();
         let mut waited = Vec::new();
         for other in &self.current {
-            let in_order = user.orders_any_memory() && other.user.is_same(user);
+            let in_order = is_certain && user.orders_any_memory() && other.user.is_same(user);
             let conflicts = access == Access::Write || other.access == Access::Write;
             if conflicts && !in_order && !is_among(&waited, &other.user) {
                 order.wait(&other.user, Some(user))?;
