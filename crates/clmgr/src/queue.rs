@@ -140,8 +140,12 @@ impl Queue {
         Err(Error::Deferred(deferred))
     }
 
-    /// As [`finish`](Self::finish), and leaves deferred errors for the caller of that one.
-    pub(crate) fn drain(&self) -> Result<()> {
+    /// As [`finish`](Self::finish), but leaves deferred errors for the caller of that one.
+    ///
+    /// # Errors
+    ///
+    /// The error from `clFinish`.
+    pub fn drain(&self) -> Result<()> {
         let finish = slot!(self.inner.context.api(), clFinish)?;
         let before = self.enqueued();
         // SAFETY: the queue is alive.

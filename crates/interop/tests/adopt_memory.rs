@@ -440,6 +440,60 @@ fn bytes_that_a_copy_shows_are_no_other_buffers() {
 }
 
 #[test]
+fn both_allocations_of_a_staging_buffer_are_no_other_buffers() {
+    let rig = Rig::open();
+    let data = rig.bridge.alloc_on::<u32>(Route::Staging, LEN).expect("memory");
+    let guard = data.cl(&rig.queue).expect("access for OpenCL");
+    let clmgr::Arg::Mem(raw) = guard.arg() else {
+        panic!("a buffer object")
+    };
+    let source = "kernel void tell(global uint *x, global ulong *place) { *place = (ulong)x; }";
+    let tell = rig.bridge.programs().get(source, "");
+    let tell = tell.and_then(|program| program.kernel("tell")).expect("a kernel");
+    let place = clmgr::RegularBuffer::<u64>::new(rig.bridge.cl_context(), 1).expect("memory");
+    let args = [guard.arg(), place.arg()];
+    // SAFETY: `tell` takes two buffers and writes one number to the second.
+    unsafe { tell.launch(&rig.queue, clmgr::NdRange::d1(1), &args) }.expect("a launch");
+    let mut address = [0];
+    place.read(&rig.queue, &mut address).expect("a read");
+    drop(guard);
+    let hip = data.hip(&rig.stream).expect("access for HIP");
+    let hip = hip.slice().as_ptr().cast_mut();
+
+    let region = opencl_sys::cl_buffer_region {
+        origin: LEN * 2,
+        size: LEN * 2,
+    };
+    let api = &rig.foreign.api;
+    let (mut code, kind) = (0, opencl_sys::CL_BUFFER_CREATE_TYPE_REGION);
+    let create = api.clCreateSubBuffer.expect("clCreateSubBuffer");
+    // SAFETY: the region lies in the buffer; a valid place for the code.
+    let part = unsafe { create(raw, 0, kind, (&raw const region).cast(), &raw mut code) };
+    assert_eq!(code, 0);
+    let create = api.clCreateBuffer.expect("clCreateBuffer");
+    let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
+    let at = std::ptr::with_exposed_provenance_mut(address[0] as usize);
+    // SAFETY: the device's memory is the host's, with as many bytes there; a valid place for the code.
+    let over = unsafe { create(rig.bridge.cl_context().raw(), flags, LEN * 4, at, &raw mut code) };
+    assert_eq!(code, 0);
+    for object in [raw, part, over] {
+        for route in [Route::GpuVa, Route::Staging] {
+            // SAFETY: it is alive; no guard is taken.
+            let refused = unsafe { rig.bridge.adopt_cl_mem::<u32>(object, Some(route)) };
+            let refused = refused.expect_err("the two would not see each other's writes");
+            assert!(refused.to_string().contains("keeps a copy"), "{refused}");
+        }
+    }
+    // SAFETY: `data` keeps the memory; no guard is taken.
+    let refused = unsafe { rig.bridge.adopt_hip(hip, LEN, ()) };
+    let refused = refused.expect_err("the two would not see each other's writes");
+    assert!(refused.to_string().contains("keeps a copy"), "{refused}");
+    rig.foreign.release(part);
+    drop(data);
+    rig.foreign.release(over);
+}
+
+#[test]
 fn an_export_comes_after_the_users_of_other_views() {
     let bridge = Bridge::open(&common::host(), &soon()).expect("a bridge");
     let queue = bridge.queue().expect("a queue");

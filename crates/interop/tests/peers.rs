@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::ffi::c_void;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Once, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once, OnceLock, mpsc};
 
 use interop::{Bridge, Bridges, Carrier, Error, Link, Options, Peer, PeerError, PeerPath, Route, Shared};
 use platform::Selection;
@@ -227,6 +229,85 @@ fn opencls_memory_is_granted_to_the_peer_by_hsa_and_the_owner_keeps_it() {
         drop(peer.hip(&source, &stream).expect("access"));
         assert_eq!(agents(&selection, address), 2);
     }
+}
+
+/// Counts how many calls are between the question who may use an allocation and the new answer.
+#[test]
+fn the_list_of_those_with_access_is_read_and_written_by_one_thread_at_a_time() {
+    static HSA: OnceLock<Arc<hsa_sys::Api>> = OnceLock::new();
+    static BETWEEN: AtomicUsize = AtomicUsize::new(0);
+    static MET: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn ask(
+        ptr: *const c_void,
+        info: *mut hsa_sys::hsa_amd_pointer_info_t,
+        allocate: Option<unsafe extern "C" fn(usize) -> *mut c_void>,
+        count: *mut u32,
+        list: *mut *mut hsa_sys::hsa_agent_t,
+    ) -> hsa_sys::hsa_status_t {
+        if allocate.is_some() {
+            let others = BETWEEN.fetch_add(1, Ordering::SeqCst);
+            MET.fetch_max(others, Ordering::SeqCst);
+            std::thread::yield_now();
+        }
+        let ask = HSA.get().and_then(|hsa| hsa.hsa_amd_pointer_info).expect("a query");
+        // SAFETY: the caller's arguments.
+        unsafe { ask(ptr, info, allocate, count, list) }
+    }
+    unsafe extern "C" fn allow(
+        count: u32,
+        agents: *const hsa_sys::hsa_agent_t,
+        flags: *const u32,
+        ptr: *const c_void,
+    ) -> hsa_sys::hsa_status_t {
+        let allow = HSA
+            .get()
+            .and_then(|hsa| hsa.hsa_amd_agents_allow_access)
+            .expect("a call");
+        // SAFETY: the caller's arguments.
+        let status = unsafe { allow(count, agents, flags, ptr) };
+        BETWEEN.fetch_sub(1, Ordering::SeqCst);
+        status
+    }
+    let mut selection = selection();
+    let real = selection.tables().hsa.clone().expect("HSA");
+    let mut watched = *HSA.get_or_init(|| real).clone();
+    watched.hsa_amd_pointer_info = Some(ask);
+    watched.hsa_amd_agents_allow_access = Some(allow);
+    // SAFETY: the functions call those that they replace.
+    unsafe { selection.tables_mut() }.hsa = Some(Arc::new(watched));
+    let [first, second] = open_with(&selection);
+    let peer = first.peer(&second).expect("peers");
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let stream = second.stream().expect("a stream");
+                let source = first.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
+                for _ in 0..500 {
+                    drop(peer.hip(&source, &stream).expect("access"));
+                }
+            });
+        }
+    });
+    assert_eq!(BETWEEN.load(Ordering::SeqCst), 0, "every question has its answer");
+    assert_eq!(MET.load(Ordering::SeqCst), 0, "two threads met");
+}
+
+#[test]
+fn bytes_are_not_copied_onto_themselves() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    let memory = first.hip_device().virtual_memory(LEN * 4).expect("memory");
+    let [one, two] = [(); 2].map(|()| memory.export().expect("a descriptor"));
+    // SAFETY: the memory has this size; no guards of both are alive at once.
+    let (source, mut same) = unsafe {
+        (
+            first.adopt_fd::<u32>(one, 0, LEN).expect("adopted"),
+            second.adopt_fd::<u32>(two, 0, LEN).expect("adopted"),
+        )
+    };
+    let error = peer.copy(&source, &mut same, &stream).expect_err("the same bytes");
+    assert!(matches!(error, Error::SameBytes { .. }), "{error}");
 }
 
 /// On ROCm a kernel of the second card would fault; the host platform refuses the stream's word instead.

@@ -218,12 +218,14 @@ impl<T: Pod> ImportedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An error from `clEnqueueReleaseExternalMemObjectsKHR`.
+    /// An error from `clEnqueueReleaseExternalMemObjectsKHR`; the memory then stays acquired.
     pub fn hand_over(&mut self) -> Result<Option<Event>> {
-        match self.acquired_on.take() {
-            Some(queue) => self.hand_back(&queue).map(Some),
-            None => Ok(None),
-        }
+        let Some(queue) = &self.acquired_on else {
+            return Ok(None);
+        };
+        let event = self.hand_back(queue)?;
+        self.acquired_on = None;
+        Ok(Some(event))
     }
 
     /// The buffer's handle, valid for as long as this value lives; for commands while the memory is

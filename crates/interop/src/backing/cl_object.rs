@@ -3,13 +3,14 @@
 use clmgr::opencl_sys::{self, cl_mem};
 use clmgr::{ExternalBuffer, Needs, RegularBuffer};
 
+use crate::access::Span;
 use crate::core::Core;
 use crate::{Error, Result, Route};
 
 pub(crate) enum ClObject {
     Own(RegularBuffer<u8>),
-    /// Retained for as long as this lives.
-    Foreign(ExternalBuffer<u8>),
+    /// Retained for as long as this lives, with its place in the object that it is a part of, or that it is.
+    Foreign(ExternalBuffer<u8>, Span),
 }
 
 impl ClObject {
@@ -20,14 +21,22 @@ impl ClObject {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Own(buffer) => buffer.bytes(),
-            Self::Foreign(buffer) => buffer.bytes(),
+            Self::Foreign(buffer, _) => buffer.bytes(),
         }
     }
 
     pub(crate) fn arg(&self) -> clmgr::Arg<'_> {
         match self {
             Self::Own(buffer) => buffer.arg(),
-            Self::Foreign(buffer) => buffer.arg(),
+            Self::Foreign(buffer, _) => buffer.arg(),
+        }
+    }
+
+    /// The bytes as other objects over them are known.
+    pub(crate) fn span(&self) -> Span {
+        match self {
+            Self::Own(buffer) => Span::of_object(buffer.raw(), 0..buffer.bytes()),
+            Self::Foreign(_, span) => span.clone(),
         }
     }
 
@@ -35,7 +44,7 @@ impl ClObject {
     pub(crate) fn access(&self) -> clmgr::Access {
         match self {
             Self::Own(buffer) => buffer.access().device,
-            Self::Foreign(buffer) => buffer.access().device,
+            Self::Foreign(buffer, _) => buffer.access().device,
         }
     }
 
@@ -45,9 +54,9 @@ impl ClObject {
         let range = begin..begin + data.len();
         match self {
             Self::Own(buffer) if is_whole => buffer.write(&core.queue, data),
-            Self::Foreign(buffer) if is_whole => buffer.write(&core.queue, data),
+            Self::Foreign(buffer, _) if is_whole => buffer.write(&core.queue, data),
             Self::Own(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
-            Self::Foreign(buffer) => buffer.part_mut(range)?.write(&core.queue, data),
+            Self::Foreign(buffer, _) => buffer.part_mut(range)?.write(&core.queue, data),
         }?;
         Ok(())
     }
@@ -58,9 +67,9 @@ impl ClObject {
         let range = begin..begin + data.len();
         match self {
             Self::Own(buffer) if is_whole => buffer.read(&core.queue, data),
-            Self::Foreign(buffer) if is_whole => buffer.read(&core.queue, data),
+            Self::Foreign(buffer, _) if is_whole => buffer.read(&core.queue, data),
             Self::Own(buffer) => buffer.part(range)?.read(&core.queue, data),
-            Self::Foreign(buffer) => buffer.part(range)?.read(&core.queue, data),
+            Self::Foreign(buffer, _) => buffer.part(range)?.read(&core.queue, data),
         }?;
         Ok(())
     }

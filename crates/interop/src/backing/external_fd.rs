@@ -41,7 +41,7 @@ struct ClSide {
     held_by: Option<Queue>,
     /// Other queues that received it since.
     others: Vec<Queue>,
-    /// Ends with the last hand-back of the memory, if nothing has waited for that yet.
+    /// Ends with the last hand-back of the memory, unless the next side is known to wait for it.
     handed_back: Option<Event>,
     /// Since it was taken over.
     written: bool,
@@ -51,17 +51,23 @@ struct ClSide {
 
 impl ClSide {
     /// Enqueues the release, after all OpenCL work.
-    fn hand_back(&mut self) -> Result<Option<Event>> {
+    fn hand_back(&mut self) -> Result<()> {
         if let Some(holder) = &self.held_by {
             for other in &self.others {
                 holder.wait_for_queue(other)?;
             }
         }
-        Ok(self.import.hand_over()?)
+        if let Some(event) = self.import.hand_over()? {
+            self.handed_back = Some(event);
+        }
+        Ok(())
     }
 
     /// The memory is handed back, for HIP to use it so. What HIP only reads is taken over again for the guards of
     /// OpenCL readers: both sides may read at once what neither has written since.
+    ///
+    /// A reader on another thread may launch between the two commands, and its kernel then reads memory that is handed
+    /// back. OpenCL leaves that undefined; both sides only read, and no driver is known to mind.
     fn was_handed_back(&mut self, access: Access) -> Result<()> {
         let (holder, others) = (self.held_by.take(), std::mem::take(&mut self.others));
         self.written = false;
@@ -244,7 +250,9 @@ impl Backing for ExternalFd {
 
     fn spans(&self) -> Vec<Span> {
         let address = Span::at(self.address, self.bytes);
-        [address].into_iter().chain(self.file.clone()).collect()
+        let object = std::ptr::with_exposed_provenance_mut(self.cl_mem);
+        let object = Span::of_object(object, 0..self.bytes);
+        [address, object].into_iter().chain(self.file.clone()).collect()
     }
 
     /// HIP allocates such memory on the device and nowhere else (`hipMemLocationTypeDevice`). For memory that others
@@ -304,12 +312,12 @@ impl Backing for ExternalFd {
         if !side.written && access == Access::Read {
             return Ok(());
         }
-        if let Some(event) = side.hand_back()? {
+        side.hand_back()?;
+        if let Some(event) = &side.handed_back {
             // The hand-off that follows may be from any queue that had the memory.
             for other in &side.others {
-                other.wait_for(&event)?;
+                other.wait_for(event)?;
             }
-            side.handed_back = Some(event);
         }
         side.was_handed_back(access)
     }
@@ -317,9 +325,10 @@ impl Backing for ExternalFd {
     fn bring_to_hip(&self, _core: &Core, access: Access, _bytes: &Range<usize>) -> Result<()> {
         let side = &mut *self.cl.lock();
         if side.written || access == Access::Write {
-            let earlier = side.handed_back.take();
-            if let Some(event) = side.hand_back()?.or(earlier) {
+            side.hand_back()?;
+            if let Some(event) = &side.handed_back {
                 event.wait()?;
+                side.handed_back = None;
             }
             side.was_handed_back(access)?;
         }

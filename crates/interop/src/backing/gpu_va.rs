@@ -9,6 +9,7 @@ use platform::ForeignKind;
 
 use super::cl_object::ClObject;
 use super::{Backing, Outgoing, PeerAccess, check_place};
+use crate::access::Span;
 use crate::core::{Core, Known};
 use crate::values::Carrier;
 use crate::{Category, Error, Result, Route};
@@ -91,6 +92,10 @@ impl Backing for GpuVa {
 
     fn cl_address(&self) -> Option<usize> {
         Some(self.address)
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        vec![Span::at(self.address, self.bytes()), self.object.span()]
     }
 
     fn peer_access(&self) -> PeerAccess {

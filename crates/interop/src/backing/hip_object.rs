@@ -9,6 +9,7 @@ use super::cl_object::{ClObject, in_place};
 use super::gpu_va::reveal;
 use super::hip_pointer::HipPointer;
 use super::{Backing, Outgoing, PeerAccess};
+use crate::access::Span;
 use crate::core::Core;
 use crate::values::{Carrier, Side};
 use crate::{Error, Result, Route};
@@ -26,8 +27,9 @@ impl HipObject {
         super::gate(core, Route::HipPointer)?;
         // SAFETY: the memory lives longer than the object; the rest is the caller's promise.
         let object = unsafe { in_place(core, Route::HipPointer, memory.hip_ptr(), memory.bytes()) }?;
+        let place = Span::of_object(object.raw(), 0..memory.bytes());
         Ok(Self {
-            object: ClObject::Foreign(object),
+            object: ClObject::Foreign(object, place),
             memory,
         })
     }
@@ -72,6 +74,11 @@ impl Backing for HipObject {
 
     fn cl_address(&self) -> Option<usize> {
         self.memory.cl_address()
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        let address = Span::at(self.memory.hip_ptr().addr(), self.bytes());
+        vec![address, self.object.span()]
     }
 
     fn transfers_by(&self) -> Side {

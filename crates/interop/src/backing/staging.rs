@@ -20,8 +20,7 @@ use crate::{Category, Error, Result, Route};
 pub(crate) struct Staging {
     sides: Mutex<Sides>,
     bytes: usize,
-    /// Where OpenCL's memory is, if other code knows it.
-    known_at: Option<usize>,
+    spans: Vec<Span>,
     // Valid as long as the buffers above, which never move their memory.
     cl_mem: usize,
     hip_address: usize,
@@ -44,16 +43,15 @@ enum Current {
 
 impl Staging {
     pub(crate) fn allocate(core: &Core, bytes: usize) -> Result<Self> {
-        Self::new(core, ClObject::allocate(core, bytes)?, None, Current::Both)
+        Self::new(core, ClObject::allocate(core, bytes)?, Current::Both)
     }
 
     /// HIP's copy of an object that other code has filled.
     pub(crate) fn over(core: &Core, cl: ClObject) -> Result<Self> {
-        let address = reveal(core, cl.arg(), cl.access().reads())?;
-        Self::new(core, cl, Some(address), Current::Cl)
+        Self::new(core, cl, Current::Cl)
     }
 
-    fn new(core: &Core, cl: ClObject, known_at: Option<usize>, current: Current) -> Result<Self> {
+    fn new(core: &Core, cl: ClObject, current: Current) -> Result<Self> {
         let bytes = cl.bytes();
         let mut hip = core.hip_device.alloc::<u8>(bytes)?;
         let between = core.hip_device.alloc_pinned(bytes)?;
@@ -62,6 +60,12 @@ impl Staging {
             clmgr::Arg::Mem(object) => object.expose_provenance(),
             _ => unreachable!("the argument of a buffer object is its handle"),
         };
+        let mut spans = vec![Span::at(hip_address, bytes), cl.span()];
+        if core.platform.facts().one_address_space {
+            // A kernel shows it to the program too, which may adopt the memory by it.
+            let address = reveal(core, cl.arg(), cl.access().reads())?;
+            spans.push(Span::at(address, bytes));
+        }
         let sides = Mutex::new(Sides {
             cl,
             hip,
@@ -71,7 +75,7 @@ impl Staging {
         Ok(Self {
             sides,
             bytes,
-            known_at,
+            spans,
             cl_mem,
             hip_address,
         })
@@ -104,11 +108,9 @@ impl Backing for Staging {
         None
     }
 
-    /// Both copies, as far as other code can know where they lie: a foreign object's, and HIP's, which a guard shows.
+    /// Both allocations: a guard shows the object of the one and the address of the other.
     fn spans(&self) -> Vec<Span> {
-        let foreign = self.known_at.map(|address| Span::at(address, self.bytes));
-        let hip = Span::at(self.hip_ptr().addr(), self.bytes);
-        foreign.into_iter().chain([hip]).collect()
+        self.spans.clone()
     }
 
     fn needs_host(&self) -> bool {

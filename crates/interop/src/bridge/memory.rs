@@ -7,6 +7,7 @@ use clmgr::opencl_sys::cl_mem;
 use clmgr::{ExternalBuffer, Needs, SvmGrain};
 
 use super::Bridge;
+use crate::access::Span;
 use crate::backing::{self, AdoptedSvm, Backing, ClObject, ExternalFd, GpuVa, HipPointer, Imported};
 use crate::memory::bytes_of;
 use crate::{Error, Result, Route, Shared};
@@ -70,16 +71,17 @@ impl Bridge {
         };
         // SAFETY: the caller's promise.
         let object = unsafe { ExternalBuffer::<u8>::wrap(&core.external, raw, needs) }?;
-        let object = ClObject::Foreign(object);
         // A view of shared virtual memory is not part, though some drivers name an object behind it.
         let is_part = info.is_sub_buffer() && info.uses_svm != Some(true);
-        let (offset, whole) = if is_part {
+        let (parent, offset, whole) = if is_part {
             // SAFETY: a part keeps its whole alive.
             let parent = unsafe { core.external.buffer_info(info.parent) }?;
-            (info.offset, parent.bytes)
+            (info.parent, info.offset, parent.bytes)
         } else {
-            (0, info.bytes)
+            (raw, 0, info.bytes)
         };
+        let place = Span::of_object(parent, offset..offset + info.bytes);
+        let object = ClObject::Foreign(object, place);
         let by_address = |object| GpuVa::over(core, object, offset, whole);
         let backing: Box<dyn Backing> = match route {
             Route::GpuVa => Box::new(by_address(object)?),

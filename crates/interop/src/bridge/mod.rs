@@ -63,6 +63,10 @@ pub struct Options {
     /// from when the hand-off was queued. `None` is 60 s, but **no limit with [`Grade::Host`]**, the default:
     /// `clFinish` and `hipStreamSynchronize` cannot be cancelled. With a limit the host waits through callbacks, which
     /// use a driver thread each time.
+    ///
+    /// Waits within one API are not limited: with [`Grade::Callback`] and [`Grade::Device`] the drivers keep the order of
+    /// two queues, or of two streams, and an `upload` or `download` behind them blocks for as long as they do. Where
+    /// OpenCL moves the bytes, it waits by `clFinish` for the queues that used the memory.
     pub handoff_limit: Option<Duration>,
     /// Export memory ([`Route::DmaBuf`]) also where that may end the process: on ROCm 7.2 and later, unless a
     /// [`Trial`](crate::Trial) of the route has shown on this machine that it does not.
@@ -312,10 +316,11 @@ impl Bridge {
         self.core.kept.sweep()
     }
 
-    /// Errors from destructors since the last call. At most 64 are kept.
+    /// Errors from destructors since the last call. At most 64 are kept; the last one then counts the others
+    /// ([`Error::MoreDeferred`]).
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
-        std::mem::take(&mut self.core.deferred.lock())
+        self.core.deferred.lock().take()
     }
 
     /// The same bridge with this proven hand-off for its grade.

@@ -1,12 +1,14 @@
 //! What shared buffers, hand-offs and measurements need of their bridge: both APIs' objects, the counters, and the
 //! failures that a caller takes later.
 
+mod deferred;
 mod hsa;
 mod known;
 mod lent;
 
 use std::sync::OnceLock;
 
+pub(crate) use deferred::Deferred;
 pub(crate) use hsa::Hsa;
 pub(crate) use known::Known;
 pub(crate) use lent::{Lent, LentMemory};
@@ -35,22 +37,19 @@ pub(crate) struct Core {
     pub(crate) force_dma_buf: bool,
     /// Whether a process has exported memory here and lived, once that was looked up.
     pub(crate) survives_exports: OnceLock<bool>,
-    pub(crate) deferred: Mutex<Vec<Error>>,
+    pub(crate) deferred: Mutex<Deferred>,
     pub(crate) failovers: Mutex<Vec<Failover>>,
     /// What other processes may still have open.
     pub(crate) kept: LentMemory,
 }
 
-/// Of each list: a program that never takes them must not grow without end.
+/// A program that never takes what is kept for it must not grow without end.
 const MOST: usize = 64;
 
 impl Core {
     /// Keeps an error of a destructor until a caller takes it.
     pub(crate) fn defer(&self, error: Error) {
-        let mut deferred = self.deferred.lock();
-        if deferred.len() < MOST {
-            deferred.push(error);
-        }
+        self.deferred.lock().push(error);
     }
 
     /// Refuses a launch of the bridge's own while another owner captures its stream: the graph would keep the launch,

@@ -171,7 +171,7 @@ fn prove(ready: &Ready, observe: &mut impl FnMut(Step)) -> Result<HostPtrProof> 
     agree(unread, Direction::HipToOpenCl)?;
     observe(Step::Release);
     drop(words);
-    match core.deferred.lock().pop() {
+    match core.deferred.lock().take().pop() {
         Some(error) => Err(error),
         None => Ok(HostPtrProof { of: identity(core)? }),
     }

@@ -371,6 +371,14 @@ pub enum Error {
         /// What happened.
         reason: String,
     },
+    /// Deferred errors that were not kept.
+    #[error(
+        "{count} more errors of destructors were not kept; call Bridge::take_deferred_errors before there are more than 64"
+    )]
+    MoreDeferred {
+        /// How many.
+        count: usize,
+    },
     /// A stream did not wait for a kernel because an earlier hand-off of the kernel's queue took too long.
     #[error("an earlier hand-off of this queue timed out, so this one was abandoned too")]
     Ungated,

@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use platform::Platform;
 
 use super::callback::{Callback, Gate};
@@ -81,6 +82,32 @@ fn a_failed_queue_lets_its_stream_go_and_is_told_once() {
     let error = ticket.outcome().take_error().expect("it failed");
     assert!(error.to_string().starts_with("OpenCL queue 0x10 failed"));
     assert!(ticket.outcome().is_known() && ticket.outcome().take_error().is_none());
+}
+
+#[test]
+fn a_queue_that_is_not_let_go_never_counts_as_handed_over() {
+    /// The hand-off whose event is ended, and whether its outcome was known each time.
+    static WATCHED: Mutex<(Option<Arc<Outcome>>, Vec<bool>)> = Mutex::new((None, Vec::new()));
+    unsafe extern "C" fn refuse(_: clmgr::opencl_sys::cl_event, _: i32) -> i32 {
+        let (outcome, known) = &mut *WATCHED.lock();
+        known.extend(outcome.as_ref().map(|it| it.is_known()));
+        clmgr::opencl_sys::CL_OUT_OF_RESOURCES
+    }
+    // SAFETY: the function only refuses.
+    let manager = unsafe { clmgr::Manager::load_with(|api| api.clSetUserEventStatus = Some(refuse)) };
+    let device = manager.expect("OpenCL").devices().remove(0);
+    let context = clmgr::Context::new(&device).expect("a context");
+    for result in [Ok(()), Err(PARTIES.failed(Error::Empty))] {
+        let event = clmgr::UserEvent::new(&context).expect("a user event");
+        let of_event = event.event().clone();
+        let ticket = Ticket::new(PARTIES, Hold::Event(Mutex::new(Some(event)), of_event));
+        *WATCHED.lock() = (Some(Arc::clone(ticket.outcome())), Vec::new());
+        let well = result.is_ok();
+        assert!(!ticket.resolve(result), "nothing is left to rescue");
+        assert_eq!(WATCHED.lock().1, [!well], "success is known later, failure before");
+        let error = ticket.outcome().take_error().expect("it failed");
+        assert!(error.to_string().contains("clSetUserEventStatus"), "{error}");
+    }
 }
 
 #[test]

@@ -119,6 +119,14 @@ impl Ticket {
     /// driver's thread; `true` if the watchdog has to [rescue](Self::rescue) what waits.
     pub(super) fn resolve(&self, result: Result<()>) -> bool {
         let well = result.is_ok();
+        if let Hold::Event(event, _) = &self.hold {
+            // Not under the lock: what waits for the event may run inside of the call that ends it.
+            let event = event.lock().take();
+            if let Some(event) = event {
+                self.end(event, result);
+            }
+            return false;
+        }
         let is_first = self.outcome.settle(result);
         match &self.hold {
             // The kernel has written the word, or never will. If the word was given up, it was taken back.
@@ -129,22 +137,25 @@ impl Ticket {
             }
             _ if !is_first => return false,
             Hold::Lane(lane, number) => lane.reach(*number),
-            Hold::Function => {}
-            Hold::Event(event, _) => {
-                // Not under the lock: what waits for the event may run inside of this call.
-                let event = event.lock().take();
-                let ended = event.map(|event| match well {
-                    true => event.complete(),
-                    false => event.fail(),
-                });
-                if let Some(Err(error)) = ended {
-                    self.outcome.spoil(self.parties.failed(error));
-                }
-            }
+            Hold::Function | Hold::Event(..) => {}
             #[cfg(feature = "vulkan")]
             Hold::Signal(_) => self.needs_rescue.store(!well, Ordering::Release),
         }
         self.needs_rescue.load(Ordering::Acquire)
+    }
+
+    /// Ends the event that a queue waits for. A failure is known before the queue goes on; success, not before the queue
+    /// was let go, for a ledger forgets a hand-off that went well.
+    fn end(&self, event: clmgr::UserEvent, result: Result<()>) {
+        let failed = |error: clmgr::Error| self.parties.failed(error);
+        if result.is_ok() {
+            self.outcome.settle(event.complete().map_err(failed));
+            return;
+        }
+        self.outcome.settle(result);
+        if let Err(error) = event.fail() {
+            self.outcome.spoil(failed(error));
+        }
     }
 
     /// Releases the side without an error: the order failed before it was complete, and its caller got the error.

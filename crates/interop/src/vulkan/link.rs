@@ -172,8 +172,8 @@ impl Link {
     /// have ended when this returns; with [`Mechanism::Semaphores`] the stream waits for them.
     ///
     /// # Errors
-    /// If the stream's earlier work failed, or a call of either API; [`Error::Late`](super::Error::Late)
-    /// if the queue does not end. The commands may or may not have run then.
+    /// If the stream's earlier work failed, or a call of either API; the commands may or may not have run then.
+    /// [`Error::Late`](super::Error::Late) if the queue does not end; the stream then waits for the commands.
     ///
     /// # Safety
     /// * The commands are recorded and can be submitted to a queue of

@@ -30,6 +30,7 @@ mod lanes;
 mod link;
 mod loader;
 mod memory;
+mod pool;
 mod proof;
 mod semaphore;
 mod semaphores;

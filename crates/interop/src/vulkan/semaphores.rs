@@ -3,11 +3,9 @@
 //!
 //! A binary semaphore must not be signalled again before its wait is done, and one queue may hand
 //! over to one stream many times before the first wait is. So each hand-off takes a semaphore of its
-//! own from a pool, and it goes back once the driver says that the wait has ended.
+//! own from a [pool](super::pool).
 
-use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,6 +13,7 @@ use clmgr::SemaphoreKind;
 use parking_lot::Mutex;
 
 use super::link::Link;
+use super::pool::{IsDone, Pool};
 use super::semaphore::Semaphore;
 use crate::access::{Ordered, Outcome, User};
 use crate::core::Core;
@@ -30,8 +29,6 @@ struct Shared {
     vulkan: Semaphore,
     /// Who used it last: a driver's semaphore may remember its queue, which must not be gone first.
     users: Mutex<Option<(clmgr::Queue, hip::Stream)>>,
-    /// It is unknown whether a signal is pending.
-    spoiled: AtomicBool,
 }
 
 impl Shared {
@@ -48,7 +45,6 @@ impl Shared {
             hip,
             vulkan,
             users: Mutex::default(),
-            spoiled: AtomicBool::new(false),
         }))
     }
 
@@ -57,16 +53,11 @@ impl Shared {
         let weak: Weak<Self> = Arc::downgrade(self);
         Ticket::of_signal(parties, weak)
     }
-
-    fn spoil(&self) {
-        self.spoiled.store(true, Ordering::Release);
-    }
 }
 
 impl LetGo for Shared {
     /// A third party signals in the place of the one that did not.
     fn let_go(&self) -> Result<()> {
-        self.spoil();
         Ok(self.vulkan.force()?)
     }
 }
@@ -77,7 +68,7 @@ enum Wait {
     Queue(clmgr::Event),
 }
 
-impl Wait {
+impl IsDone for Wait {
     fn is_done(&self) -> bool {
         match self {
             Self::Stream(event) => event.is_complete(),
@@ -87,18 +78,9 @@ impl Wait {
     }
 }
 
-#[derive(Default)]
-struct Pool {
-    free: Vec<Arc<Shared>>,
-    /// Oldest first.
-    waited_for: VecDeque<(Arc<Shared>, Wait)>,
-    /// Kept as long as the grade: a driver may still use them.
-    spoiled: Vec<Arc<Shared>>,
-}
-
 pub(super) struct Semaphores {
     // Dropped before the link that made them.
-    pool: Mutex<Pool>,
+    pool: Mutex<Pool<Arc<Shared>, Wait>>,
     core: Arc<Core>,
     link: Arc<Link>,
     watchdog: Watchdog,
@@ -119,10 +101,7 @@ impl Semaphores {
         let watchdog = Watchdog::start(core.platform, limit)
             .map_err(|error| no_grade(format!("its watchdog thread does not start: {error}")))?;
         Ok(Self {
-            pool: Mutex::new(Pool {
-                free: vec![first],
-                ..Pool::default()
-            }),
+            pool: Mutex::new(Pool::with(first)),
             core: Arc::clone(core),
             link: Arc::clone(link),
             watchdog,
@@ -130,29 +109,10 @@ impl Semaphores {
     }
 
     fn take(&self) -> Result<Arc<Shared>> {
-        let pool = &mut *self.pool.lock();
-        let mut place = 0;
-        while let Some((_, wait)) = pool.waited_for.get(place) {
-            if !wait.is_done() {
-                place += 1;
-                continue;
-            }
-            if let Some((semaphore, _)) = pool.waited_for.remove(place) {
-                match semaphore.spoiled.load(Ordering::Acquire) {
-                    true => pool.spoiled.push(semaphore),
-                    false => pool.free.push(semaphore),
-                }
-            }
-        }
-        match pool.free.pop() {
+        match self.pool.lock().take() {
             Some(semaphore) => Ok(semaphore),
             None => Shared::new(&self.core, &self.link),
         }
-    }
-
-    fn give_up(&self, semaphore: Arc<Shared>) {
-        semaphore.spoil();
-        self.pool.lock().spoiled.push(semaphore);
     }
 
     /// The event ends where the hand-off does; its failure is that of the side before.
@@ -176,8 +136,7 @@ impl Semaphores {
             waits.inspect_err(|_| ticket.withdraw())?;
             Ok(stream.record()?)
         })();
-        self.enter(semaphore, handed.map(Wait::Stream))?;
-        Ok(Arc::clone(ticket.outcome()))
+        self.enter(semaphore, ticket.outcome(), handed.map(Wait::Stream))
     }
 
     fn hip_to_cl(&self, stream: &hip::Stream, queue: &clmgr::Queue, parties: Parties) -> Result<Arc<Outcome>> {
@@ -192,18 +151,18 @@ impl Semaphores {
             self.watch(&ticket, &event, parties)?;
             Ok(event)
         })();
-        self.enter(semaphore, handed.map(Wait::Queue))?;
-        Ok(Arc::clone(ticket.outcome()))
+        self.enter(semaphore, ticket.outcome(), handed.map(Wait::Queue))
     }
 
-    fn enter(&self, semaphore: Arc<Shared>, handed: Result<Wait>) -> Result<()> {
+    fn enter(&self, semaphore: Arc<Shared>, outcome: &Arc<Outcome>, handed: Result<Wait>) -> Result<Arc<Outcome>> {
+        let mut pool = self.pool.lock();
         match handed {
             Ok(wait) => {
-                self.pool.lock().waited_for.push_back((semaphore, wait));
-                Ok(())
+                pool.lend(semaphore, wait, Arc::clone(outcome));
+                Ok(Arc::clone(outcome))
             }
             Err(error) => {
-                self.give_up(semaphore);
+                pool.spoil(semaphore);
                 Err(error)
             }
         }
@@ -253,19 +212,8 @@ impl Handoff for Semaphores {
 
 impl Drop for Semaphores {
     fn drop(&mut self) {
-        let pool = self.pool.get_mut();
-        let mut kept = std::mem::take(&mut pool.spoiled);
-        for (semaphore, wait) in std::mem::take(&mut pool.waited_for) {
-            let is_free = wait.is_done() && !semaphore.spoiled.load(Ordering::Acquire);
-            // Before the semaphore that it is about.
-            drop(wait);
-            match is_free {
-                true => pool.free.push(semaphore),
-                false => kept.push(semaphore),
-            }
-        }
         // A driver may signal or wait for these after all: they, and the device below them, stay.
-        for semaphore in kept {
+        for semaphore in self.pool.get_mut().take_unsafe() {
             std::mem::forget((semaphore, Arc::clone(&self.link)));
         }
     }

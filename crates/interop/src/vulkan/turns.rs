@@ -65,9 +65,61 @@ struct Lane {
     stream: hip::Stream,
 }
 
+/// Tells when the work of one flight is done.
+struct Fence {
+    raw: vk::Fence,
+    device: Arc<Device>,
+}
+
+impl Fence {
+    fn new(device: &Arc<Device>) -> Result<Arc<Self>, Error> {
+        // SAFETY: a living device; destroyed in `Drop`.
+        let raw = unsafe { device.raw.create_fence(&vk::FenceCreateInfo::default(), None) };
+        Ok(Arc::new(Self {
+            raw: raw.map_err(call("vkCreateFence"))?,
+            device: Arc::clone(device),
+        }))
+    }
+
+    fn is_signalled(&self) -> bool {
+        // SAFETY: a living fence of the device.
+        let signalled = unsafe { self.device.raw.get_fence_status(self.raw) };
+        signalled == Ok(true)
+    }
+
+    /// At most as long as the limit.
+    fn wait(&self, limit: Duration) -> Result<(), Error> {
+        let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: a living fence of the device.
+        match unsafe { self.device.raw.wait_for_fences(&[self.raw], true, nanoseconds) } {
+            Err(vk::Result::TIMEOUT) => Err(Error::Late { limit }),
+            outcome => outcome.map_err(call("vkWaitForFences")),
+        }
+    }
+
+    /// As [`wait`](Self::wait). If the work is late, `stream` waits for it, as its order demands: the bytes' next users
+    /// wait for the stream.
+    fn wait_for(self: &Arc<Self>, stream: &hip::Stream, limit: Duration) -> Result<()> {
+        let Err(error) = self.wait(limit) else {
+            return Ok(());
+        };
+        let fence = Arc::clone(self);
+        // A device that is lost does no more work.
+        stream.host_function(move || drop(fence.wait(Duration::MAX)))?;
+        Err(error.into())
+    }
+}
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        // SAFETY: never submitted, or done; nothing waits for it. A flight that is not done is leaked.
+        unsafe { self.device.raw.destroy_fence(self.raw, None) };
+    }
+}
+
 /// Work submitted to Vulkan, until its fence says that it is done.
 struct Flight {
-    fence: vk::Fence,
+    fence: Arc<Fence>,
     barriers: [vk::CommandBuffer; 2],
     /// Freed no earlier, whatever becomes of the buffers over it.
     _memories: Vec<Arc<Memory>>,
@@ -155,17 +207,17 @@ impl Turns {
         let flight = self.record(buffers)?;
         let barriers = flight.barriers;
         let all: Vec<_> = [&barriers[..1], commands, &barriers[1..]].concat();
-        let fence = flight.fence;
+        let fence = Arc::clone(&flight.fence);
         if mechanism == Mechanism::Host {
             let submitted = stream.synchronize().map_err(crate::Error::from);
             // SAFETY: the caller's promise, and barriers that were just recorded.
-            let submitted = submitted.and_then(|()| unsafe { self.submit(&all, None, fence) });
+            let submitted = submitted.and_then(|()| unsafe { self.submit(&all, None, fence.raw) });
             if let Err(error) = submitted {
                 self.free(&flight);
                 return Err(error);
             }
             state.push(flight);
-            return Ok(self.wait(fence, limit)?);
+            return fence.wait_for(stream, limit);
         }
         let key = stream.raw().addr();
         let mut lane = match state.lanes.take(key) {
@@ -185,7 +237,7 @@ impl Turns {
         }
         // SAFETY: as above; HIP's signal is on its way, and the one for HIP was waited for, since
         // the stream that does so comes first.
-        if let Err(error) = unsafe { self.submit(&all, Some(&lane), fence) } {
+        if let Err(error) = unsafe { self.submit(&all, Some(&lane), fence.raw) } {
             self.free(&flight);
             state.broken.push(lane);
             return Err(error);
@@ -194,7 +246,7 @@ impl Turns {
         if let Err(error) = lane.to_hip.hip.wait(stream, 0) {
             state.broken.push(lane);
             // The stream goes on without, so Vulkan must be done first.
-            self.wait(fence, limit)?;
+            fence.wait_for(stream, limit)?;
             return Err(error.into());
         }
         state.lanes.put(key, lane);
@@ -207,7 +259,7 @@ impl Turns {
         let state = &mut *self.state.lock();
         for flight in &state.flights {
             let left = deadline.saturating_duration_since(Instant::now());
-            self.wait(flight.fence, left).map_err(|error| match error {
+            flight.fence.wait(left).map_err(|error| match error {
                 Error::Late { .. } => Error::Late { limit },
                 other => other,
             })?;
@@ -254,12 +306,9 @@ impl Turns {
         // SAFETY: the pool is ours, and used under the state's lock alone.
         let two = unsafe { raw.allocate_command_buffers(&info) }.map_err(call("vkAllocateCommandBuffers"))?;
         let barriers = [two[0], two[1]];
-        // SAFETY: a living device; destroyed by `free`.
-        let fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) };
-        let fence = fence.map_err(|code| {
+        let fence = Fence::new(&self.device).inspect_err(|_| {
             // SAFETY: allocated above and not submitted.
             unsafe { raw.free_command_buffers(self.pool, &barriers) };
-            call("vkCreateFence")(code)
         })?;
         let memories = self.memories.lock();
         let of = |buffer| memories.get(buffer).and_then(Weak::upgrade);
@@ -302,20 +351,10 @@ impl Turns {
         Ok(flight)
     }
 
-    fn wait(&self, fence: vk::Fence, limit: Duration) -> Result<(), Error> {
-        let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        // SAFETY: a living fence of the device.
-        match unsafe { self.device.raw.wait_for_fences(&[fence], true, nanoseconds) } {
-            Err(vk::Result::TIMEOUT) => Err(Error::Late { limit }),
-            outcome => outcome.map_err(call("vkWaitForFences")),
-        }
-    }
-
     /// Frees what is done, oldest first.
     fn retire(&self, state: &mut State) {
         while let Some(flight) = state.flights.front()
-            // SAFETY: a living fence of the device.
-            && unsafe { self.device.raw.get_fence_status(flight.fence) } == Ok(true)
+            && flight.fence.is_signalled()
         {
             self.free(flight);
             state.flights.pop_front();
@@ -326,7 +365,6 @@ impl Turns {
     fn free(&self, flight: &Flight) {
         // SAFETY: not submitted, or done; the pool is used under the state's lock alone.
         unsafe {
-            self.device.raw.destroy_fence(flight.fence, None);
             self.device.raw.free_command_buffers(self.pool, &flight.barriers);
         }
     }

@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
 
+use clmgr::opencl_sys::cl_mem;
 pub(crate) use view::{View, Views};
 
 use crate::access::ledger::User;
@@ -25,6 +26,8 @@ use crate::access::ledger::User;
 pub(crate) enum Space {
     /// The address that a device of this process uses.
     Address,
+    /// A buffer object of OpenCL, by its handle; for a part, the object that it is a part of.
+    Object(usize),
     /// A place in a file, which may be mapped at several addresses.
     File { device: u64, inode: u64 },
 }
@@ -55,6 +58,14 @@ impl Span {
         Self {
             space: Space::Address,
             range: address..address.saturating_add(bytes),
+        }
+    }
+
+    /// Bytes of a buffer object that is not a part of another one.
+    pub(crate) fn of_object(object: cl_mem, range: Range<usize>) -> Self {
+        Self {
+            space: Space::Object(object.addr()),
+            range,
         }
     }
 

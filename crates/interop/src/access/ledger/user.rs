@@ -26,7 +26,8 @@ impl User {
     /// Blocks until everything that was given to the queue or stream so far has run.
     pub(crate) fn wait(&self) -> Result<()> {
         match self {
-            Self::Cl(queue) => queue.finish().map_err(Into::into),
+            // Its deferred errors are for the holder of the queue: they are not about this work.
+            Self::Cl(queue) => queue.drain().map_err(Into::into),
             Self::Hip(stream) => stream.synchronize().map_err(Into::into),
         }
     }
