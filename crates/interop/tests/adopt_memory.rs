@@ -4,7 +4,7 @@ mod common;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use clmgr::SvmGrain;
@@ -491,6 +491,55 @@ fn both_allocations_of_a_staging_buffer_are_no_other_buffers() {
     rig.foreign.release(part);
     drop(data);
     rig.foreign.release(over);
+}
+
+#[test]
+fn the_drop_of_a_buffer_leaves_the_errors_of_its_users_queue_to_them() {
+    type Unmap = unsafe extern "C" fn(
+        opencl_sys::cl_command_queue,
+        *mut c_void,
+        u32,
+        *const opencl_sys::cl_event,
+        *mut opencl_sys::cl_event,
+    ) -> i32;
+    /// Whether to refuse the next unmap; the rest goes to the driver.
+    static REFUSES: AtomicBool = AtomicBool::new(false);
+    static UNMAP: OnceLock<Unmap> = OnceLock::new();
+    unsafe extern "C" fn unmap(
+        queue: opencl_sys::cl_command_queue,
+        memory: *mut c_void,
+        count: u32,
+        list: *const opencl_sys::cl_event,
+        event: *mut opencl_sys::cl_event,
+    ) -> i32 {
+        if REFUSES.swap(false, Ordering::SeqCst) {
+            return opencl_sys::CL_OUT_OF_RESOURCES;
+        }
+        let unmap = UNMAP.get().expect("the driver's function");
+        // SAFETY: the caller's arguments.
+        unsafe { unmap(queue, memory, count, list, event) }
+    }
+    let hook = |api: &mut clmgr::Api| {
+        if let Some(driver) = api.clEnqueueSVMUnmap.replace(unmap) {
+            UNMAP.get_or_init(|| driver);
+        }
+    };
+    // SAFETY: the function calls the one that it replaces, or refuses.
+    let bridge = unsafe { Bridge::open_with(&common::host(), &Options::default(), hook) };
+    let bridge = bridge.expect("a bridge");
+    let queue = bridge.queue().expect("a queue");
+    let mut data = bridge.alloc::<u32>(LEN).expect("memory");
+    drop(data.cl_mut(&queue).expect("access for OpenCL"));
+    let other = clmgr::SvmBuffer::<u32>::coarse(bridge.cl_context(), LEN).expect("memory");
+    let map = other.map(&queue).expect("a map");
+    REFUSES.store(true, Ordering::SeqCst);
+    drop(map);
+    assert!(!REFUSES.load(Ordering::SeqCst), "it was refused");
+    drop(data);
+    let told = bridge.take_deferred_errors();
+    assert!(told.is_empty(), "{told:?}");
+    let told = queue.finish();
+    assert!(matches!(told, Err(clmgr::Error::Deferred(_))), "{told:?}");
 }
 
 #[test]
