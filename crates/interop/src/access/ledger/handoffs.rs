@@ -57,6 +57,11 @@ impl Handoffs {
         std::mem::take(&mut self.news)
     }
 
+    /// Whether one may fail that has not yet.
+    pub(super) fn may_fail(&self) -> bool {
+        self.on_their_way.iter().any(|outcome| !outcome.is_done())
+    }
+
     /// Those that failed or may still fail.
     pub(super) fn unsettled(&self) -> Vec<Arc<Outcome>> {
         self.failed.iter().chain(&self.on_their_way).cloned().collect()

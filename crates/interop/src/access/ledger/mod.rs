@@ -303,7 +303,7 @@ impl<W: Worker> AccessLedger<W> {
             return Ok(());
         }
         // The same stream is in order with its own work, but may itself be behind a hand-off that is given up later.
-        let is_certain = self.handoffs.unsettled().is_empty();
+        let is_certain = !self.handoffs.may_fail();
         let mut waited = Vec::new();
         for other in &self.current {
             let in_order = is_certain && user.orders_any_memory() && other.user.is_same(user);
