@@ -3,7 +3,10 @@
 mod common;
 
 use std::ffi::c_void;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use common::{OK, download, hip, malloc, ok, upload};
 use hip_sys::{
@@ -52,7 +55,7 @@ fn an_exported_allocation_is_the_same_bytes_at_an_offset_that_is_never_zero() {
         let exported = hsa!(hsa_amd_portable_export_dmabuf(ptr, bytes, &mut fd, &mut offset));
         assert_eq!(exported, SUCCESS);
         assert_ne!(offset, 0);
-        assert_eq!(download::<u32>(ptr, count), data, "moved, and still there");
+        assert_eq!(download::<u32>(ptr, count), data, "still there");
         let (memory, alias) = import(fd, offset, bytes);
         assert_eq!(hsa!(hsa_amd_portable_close_dmabuf(fd)), SUCCESS);
         assert_eq!(
@@ -107,6 +110,69 @@ fn only_a_device_s_own_living_memory_is_exported() {
     assert_eq!(export(ptr, 64), out_of_bounds);
     let local = 0u64;
     assert_eq!(export((&raw const local).cast(), 8), out_of_bounds);
+}
+
+/// OpenCL's kernels are such strangers: they work on the memory of `hipMalloc` and are unknown to the model.
+#[test]
+fn memory_can_be_exported_while_a_stranger_writes_to_it() {
+    assert_eq!(hsa!(hsa_init()), SUCCESS);
+    const COUNT: usize = 4 << 20;
+    for by_handle in [false, true] {
+        let ptr = upload(&vec![1u32; COUNT]);
+        let words = ptr.cast::<AtomicU32>();
+        // SAFETY: allocated above for as many words, and freed after the last use.
+        let words = unsafe { std::slice::from_raw_parts(words, COUNT) };
+        let (ends, rounds) = (AtomicBool::new(false), AtomicU32::new(1));
+        let (mut fd, mut offset) = (-1, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Until the end of a round that began after the export.
+                loop {
+                    let last = ends.load(Ordering::Acquire);
+                    let round = rounds.fetch_add(1, Ordering::Relaxed) + 1;
+                    words.iter().for_each(|word| word.store(round, Ordering::Relaxed));
+                    if last {
+                        break;
+                    }
+                }
+            });
+            while rounds.load(Ordering::Relaxed) < 3 {
+                std::thread::yield_now();
+            }
+            if by_handle {
+                let mut handle = Default::default();
+                ok!(hipIpcGetMemHandle(&mut handle, ptr));
+            }
+            let exported = hsa!(hsa_amd_portable_export_dmabuf(ptr, COUNT * 4, &mut fd, &mut offset));
+            ends.store(true, Ordering::Release);
+            assert_eq!(exported, SUCCESS);
+        });
+        let (memory, alias) = import(fd, offset, COUNT * 4);
+        let last = rounds.load(Ordering::Relaxed);
+        assert!(download::<u32>(alias, COUNT).iter().all(|&word| word == last));
+        ok!(hipFree(alias));
+        ok!(hipDestroyExternalMemory(memory));
+        assert_eq!(hsa!(hsa_amd_portable_close_dmabuf(fd)), SUCCESS);
+        ok!(hipFree(ptr));
+    }
+}
+
+#[test]
+fn an_export_shows_one_allocation() {
+    assert_eq!(hsa!(hsa_init()), SUCCESS);
+    let (ptr, neighbours) = (upload(&[1u8; 10]), [upload(&[2u8; 10]), upload(&[2u8; 10])]);
+    let (mut fd, mut offset) = (-1, 0);
+    let exported = hsa!(hsa_amd_portable_export_dmabuf(ptr, 10, &mut fd, &mut offset));
+    assert_eq!(exported, SUCCESS);
+    // SAFETY: given to the caller by the export.
+    let mut file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+    let mut all = Vec::new();
+    file.read_to_end(&mut all).unwrap();
+    assert_eq!(all.iter().filter(|&&byte| byte == 1).count(), 10);
+    assert!(!all.contains(&2));
+    for ptr in neighbours.into_iter().chain([ptr]) {
+        ok!(hipFree(ptr));
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use hsa_sys::{hsa_agent_t, hsa_status_t};
 
 use super::{Agent, entry, find, initialised};
 use crate::log;
-use crate::memory::backing::Backing;
 use crate::memory::registry::{self, Kind};
 
 const ARGUMENT: hsa_status_t = hsa_status_t::HSA_STATUS_ERROR_INVALID_ARGUMENT;
@@ -28,38 +27,25 @@ pub(super) unsafe extern "C" fn export(
             return Err(ARGUMENT);
         }
         let allocation = registry::device_range(ptr as usize, bytes).map_err(|_| ALLOCATION)?;
-        let mut lies_in = None;
-        match allocation.kind {
-            Kind::Device if allocation.is_owned() => {}
+        let backing = match (allocation.kind, allocation.backing()) {
             // ROCm exports OpenCL's device memory too.
-            Kind::ForeignVram if allocation.kept::<Backing>().is_some() => {
-                lies_in = allocation.kept::<Backing>();
-            }
+            (Kind::Device | Kind::ForeignVram, Some(backing)) => backing,
             // Memory of the host's agent is not exported.
-            Kind::Pinned | Kind::Managed | Kind::Registered | Kind::ForeignHost => {
+            (Kind::Pinned | Kind::Managed | Kind::Registered | Kind::ForeignHost, _) => {
                 return Err(hsa_status_t::HSA_STATUS_ERROR_INVALID_AGENT);
             }
             // OpenCL's memory that lies in no file has nothing to export. Imported memory is none of the runtime's own
             // on ROCm either, and crashes there.
-            kind => {
+            (kind, _) => {
                 log::refused(
                     CALL,
                     format_args!("{ptr:p} is {kind:?} memory, which lies in no file of the model"),
                 );
                 return Err(ALLOCATION);
             }
-        }
-        let out_of_resources = hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES;
-        let own;
-        let backing = match lies_in {
-            Some(backing) => backing,
-            None => {
-                own = allocation.backing().map_err(|_| out_of_resources)?;
-                &*own
-            }
         };
         let file = backing.as_fd().try_clone_to_owned();
-        let file = file.map_err(|_| out_of_resources)?;
+        let file = file.map_err(|_| hsa_status_t::HSA_STATUS_ERROR_OUT_OF_RESOURCES)?;
         let inside = ptr as usize - allocation.base;
         // SAFETY: neither is null; room for a descriptor, the caller's from here on, and an offset.
         unsafe {

@@ -4,22 +4,20 @@
 //! (runtime/hsa-runtime/core/inc/amd_memory_region.h), the memory never begins at the file's first byte: code that
 //! ignores the offset reads the wrong bytes here too.
 
-use std::ffi::c_void;
-use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::Once;
 
 use hip_sys::hipError_t;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mprotect};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::mapping::HUGE_PAGE;
 use crate::error::Result;
 use crate::log;
 
-/// Where memory begins in its file.
-const LEAD: u64 = 64 << 10;
-/// Memory is scanned in pieces, and what was never written stays a hole.
-const PIECE: usize = 1 << 20;
+/// Where memory begins in its file. What is before is a hole, and huge pages of the file are huge pages of the memory.
+const LEAD: usize = HUGE_PAGE;
 
 /// The names of the files that other processes may share, as shown by the system.
 pub(crate) const MEMORY: &str = "hip-host memory";
@@ -28,12 +26,36 @@ pub(crate) const EVENT: &str = "hip-host event";
 /// The size is fixed: truncating the file would kill every process that maps it with `SIGBUS`.
 const SIZE_STAYS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
+/// The descriptors below are the program's: `select` cannot wait for others.
+const FIRST_DESCRIPTOR: RawFd = 1024;
+
+/// Every allocation of device memory holds a descriptor, so that the usual soft limit of 1024 would be met soon. It is
+/// meant to be raised by who needs more.
+fn raise_limit_of_descriptors() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit {
+            current: limit.maximum,
+            ..limit
+        };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            log::refused("raising the limit of open files", format_args!("{error}"));
+        }
+    });
+}
+
 /// An unlinked, zeroed file whose size is sealed: no process can change it.
 pub(crate) fn sealed_file(name: &str, bytes: u64) -> rustix::io::Result<OwnedFd> {
+    raise_limit_of_descriptors();
     let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, bytes)?;
     fcntl_add_seals(&file, SIZE_STAYS | SealFlags::SEAL)?;
-    Ok(file)
+    if file.as_raw_fd() >= FIRST_DESCRIPTOR {
+        return Ok(file);
+    }
+    // Where the limit leaves no high one, the program shares its own.
+    Ok(fcntl_dupfd_cloexec(&file, FIRST_DESCRIPTOR).unwrap_or(file))
 }
 
 /// Whether the file size is sealed. Only unlinked memory files can be sealed.
@@ -58,57 +80,40 @@ pub(crate) struct Backing {
     offset: u64,
 }
 
-fn out_of_memory<E: std::fmt::Display>(error: E) -> hipError_t {
-    log::refused("sharing memory", format_args!("{error}"));
+fn out_of_memory(error: Errno) -> hipError_t {
+    if error == Errno::MFILE {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let remedy =
+            "each allocation of device memory holds one; raise `ulimit -n`, or make fewer and larger allocations";
+        log::warn(&format!(
+            "all {limit} file descriptors of the process are in use: {remedy}"
+        ));
+    }
+    log::refused("memory in a file", format_args!("{error}"));
     hipError_t::hipErrorOutOfMemory
 }
 
 impl Backing {
     /// A new file of `bytes` bytes, all zero, that is nothing but the memory.
+    ///
+    /// # Errors
+    /// `hipErrorOutOfMemory` if the system provides none.
     pub(crate) fn new(bytes: usize) -> Result<Self> {
         let file = sealed_file(MEMORY, bytes as u64).map_err(out_of_memory)?;
         Ok(Self { file, offset: 0 })
     }
 
+    /// A new file in which `bytes` bytes of memory, all zero, come after others.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn behind_others(bytes: usize) -> Result<Self> {
+        Ok(Self::new(LEAD.saturating_add(bytes))?.at(LEAD))
+    }
+
     /// A file that someone else made.
     pub(crate) fn of(file: OwnedFd) -> Self {
         Self { file, offset: 0 }
-    }
-
-    /// Moves pages into a new file, mapped at the same address.
-    ///
-    /// # Safety
-    /// `[start, start + bytes)` are whole pages, mapped for reading and writing, and may be mapped anew.
-    pub(super) unsafe fn take_over(start: usize, bytes: usize) -> Result<Self> {
-        let lead = LEAD as usize;
-        let backing = Self::new(lead.saturating_add(bytes))?.at(lead);
-        let at = start as *mut c_void;
-        // SAFETY: whole pages, by this function's contract.
-        unsafe { mprotect(at, bytes, MprotectFlags::READ) }.map_err(out_of_memory)?;
-        // SAFETY: readable, and nothing writes: the pages are protected.
-        let content = unsafe { std::slice::from_raw_parts(start as *const u8, bytes) };
-        let moved = backing.fill(content).and_then(|()| {
-            let protection = ProtFlags::READ | ProtFlags::WRITE;
-            let flags = MapFlags::SHARED | MapFlags::FIXED;
-            // SAFETY: the caller lets the pages be mapped anew, and the file now has their content.
-            unsafe { mmap(at, bytes, protection, flags, &backing.file, LEAD) }.map_err(std::io::Error::from)
-        });
-        if let Err(error) = moved {
-            // SAFETY: as above; the old pages are still there.
-            let _ = unsafe { mprotect(at, bytes, MprotectFlags::READ | MprotectFlags::WRITE) };
-            return Err(out_of_memory(error));
-        }
-        Ok(backing)
-    }
-
-    fn fill(&self, content: &[u8]) -> std::io::Result<()> {
-        let file = File::from(self.file.try_clone()?);
-        for (index, piece) in content.chunks(PIECE).enumerate() {
-            if piece.iter().any(|&byte| byte != 0) {
-                file.write_all_at(piece, self.offset + (index * PIECE) as u64)?;
-            }
-        }
-        Ok(())
     }
 
     /// The place `bytes` bytes further on.

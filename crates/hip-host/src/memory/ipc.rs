@@ -101,10 +101,10 @@ impl Shared {
         let allocation = registry::find(address)
             .filter(|allocation| allocation.kind == Kind::Device && allocation.is_owned())
             .ok_or(hipError_t::hipErrorInvalidValue)?;
-        let backing = allocation.backing()?;
+        let backing = allocation.backing().ok_or(hipError_t::hipErrorInvalidValue)?;
         Ok(Self {
             magic: MAGIC,
-            file: RemoteFile::here(&*backing)?,
+            file: RemoteFile::here(backing)?,
             offset: backing.offset(),
             bytes: allocation.bytes as u64,
             inside: (address - allocation.base) as u64,

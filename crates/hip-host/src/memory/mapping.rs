@@ -5,19 +5,19 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::os::fd::BorrowedFd;
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use parking_lot::Mutex;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap};
 
 use super::backing::Backing;
-use super::{registry, sealed};
-use crate::error::Result;
-use crate::{sanitizer, stream};
+use super::registry;
+use crate::sanitizer;
 
 pub(super) const PAGE: usize = 4096;
-const HUGE_PAGE: usize = 2 << 20;
+pub(super) const HUGE_PAGE: usize = 2 << 20;
+/// From here on, memory is laid out for huge pages.
+const LARGE: usize = 2 * HUGE_PAGE;
 /// HIP guarantees only 256 bytes for `hipMalloc`.
 const ALIGNMENT: usize = 256;
 /// Freed ranges kept out of use.
@@ -30,8 +30,8 @@ const POISONED_BYTES: usize = 64 << 10;
 pub(crate) struct Mapping {
     span: Span,
     base: usize,
-    /// The file the memory lies in, once it has to be shared.
-    file: Mutex<Option<Arc<Backing>>>,
+    /// The file of our own that the memory lies in, if others may come to share it.
+    file: Option<Backing>,
 }
 
 /// The whole reserved range, guards included.
@@ -42,82 +42,83 @@ pub(crate) struct Span {
 }
 
 impl Mapping {
-    /// Memory whose last byte (rounded to the alignment) is followed by a guard page: overruns fault at once.
+    /// Memory whose last byte (rounded to the alignment) is followed by a guard page: overruns fault at once. It lies
+    /// in a file from the start, so that it can be shared whatever works on it at that moment: OpenCL kernels on it
+    /// are unknown here, and moving it would take it from under them.
     pub(crate) fn ending_at_guard(bytes: usize) -> Option<Self> {
         let data = bytes.checked_next_multiple_of(PAGE)?;
-        let mut mapping = Self::reserve(data, bytes)?;
-        mapping.base += data - bytes.next_multiple_of(ALIGNMENT);
+        let before = data - bytes.checked_next_multiple_of(ALIGNMENT)?;
+        let file = Backing::behind_others(data).ok()?;
+        let mut mapping = Self::reserve(data)?;
+        mapping.map(file.as_fd(), file.offset(), data)?;
+        mapping.base += before;
+        mapping.file = Some(file.at(before));
         Some(mapping.poisoned(bytes))
     }
 
     /// Memory that begins at a page, for host memory, which other libraries prefer page-aligned.
     pub(crate) fn starting_at_page(bytes: usize) -> Option<Self> {
-        Some(Self::reserve(bytes.checked_next_multiple_of(PAGE)?, bytes)?.poisoned(bytes))
-    }
-
-    fn reserve(data: usize, bytes: usize) -> Option<Self> {
-        // Large ranges begin at a huge page, which first use then fills at a fraction of the faults.
-        let lead = if bytes >= 2 * HUGE_PAGE { HUGE_PAGE } else { PAGE };
-        let total = data.checked_add(lead + PAGE)?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new private mapping at an address the kernel chooses touches no existing memory.
-        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }.ok()? as usize;
-        let span = Span { start, bytes: total };
-        let base = if lead == HUGE_PAGE {
-            (start + 1).next_multiple_of(HUGE_PAGE)
-        } else {
-            start + PAGE
-        };
-        // SAFETY: `[base, base + data)` lies inside the mapping just made, which no other code knows yet.
-        if unsafe { mprotect(base as *mut c_void, data, MprotectFlags::READ | MprotectFlags::WRITE) }.is_err() {
-            span.unmap();
-            return None;
-        }
-        if lead == HUGE_PAGE {
-            // SAFETY: as above. Advice only, so a refusal does not matter.
-            let _ = unsafe { madvise(base as *mut c_void, data, Advice::LinuxHugepage) };
-        }
-        Some(Self {
-            span,
-            base,
-            file: Mutex::new(None),
-        })
+        let data = bytes.checked_next_multiple_of(PAGE)?;
+        let mapping = Self::reserve(data)?;
+        let at = mapping.base as *mut c_void;
+        // SAFETY: `[base, base + data)` lies inside the reservation just made, which no other code knows yet.
+        unsafe { mprotect(at, data, MprotectFlags::READ | MprotectFlags::WRITE) }.ok()?;
+        mapping.advise(data);
+        Some(mapping.poisoned(bytes))
     }
 
     /// `bytes` bytes of someone's file from `offset` on, which need not be a multiple of the page size.
     pub(crate) fn of_file(file: BorrowedFd<'_>, offset: u64, bytes: usize) -> Option<Self> {
         let before = (offset % PAGE as u64) as usize;
         let data = bytes.checked_add(before)?.checked_next_multiple_of(PAGE)?;
-        let mut mapping = Self::reserve(data, 0)?;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::SHARED | MapFlags::FIXED;
-        let at = mapping.base as *mut c_void;
-        // SAFETY: `[base, base + data)` lies inside the reservation just made, which no other code knows yet.
-        unsafe { mmap(at, data, protection, flags, file, offset - before as u64) }.ok()?;
+        let mut mapping = Self::reserve(data)?;
+        mapping.map(file, offset - before as u64, data)?;
         mapping.base += before;
         Some(mapping)
     }
 
-    /// The file that the first `bytes` bytes lie in; memory that lies in none is moved into one, at the same address.
-    ///
-    /// # Errors
-    /// `hipErrorOutOfMemory` if the system provides no file, `hipErrorNotReady` if the device does not come to rest.
-    pub(crate) fn backing(&self, bytes: usize) -> Result<Arc<Backing>> {
-        let mut file = self.file.lock();
-        if let Some(backing) = &*file {
-            return Ok(backing.clone());
+    /// Addresses for `data` bytes, whole pages, between two guards. Nothing is accessible yet.
+    fn reserve(data: usize) -> Option<Self> {
+        // Large ranges begin at a huge page, which first use then fills at a fraction of the faults.
+        let lead = if data >= LARGE { HUGE_PAGE } else { PAGE };
+        let total = data.checked_add(lead + PAGE)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new private mapping at an address the kernel chooses touches no existing memory.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), flags) }.ok()? as usize;
+        let base = if lead == HUGE_PAGE {
+            (start + 1).next_multiple_of(HUGE_PAGE)
+        } else {
+            start + PAGE
+        };
+        let span = Span { start, bytes: total };
+        Some(Self { span, base, file: None })
+    }
+
+    /// Puts `data` bytes of a file at the base of a fresh reservation.
+    fn map(&self, file: BorrowedFd<'_>, offset: u64, data: usize) -> Option<()> {
+        let at = self.base as *mut c_void;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: `[base, base + data)` lies inside the reservation, which no other code knows yet.
+        unsafe { mmap(at, data, protection, flags, file, offset) }.ok()?;
+        // A child of this process would share the memory rather than get a copy. On ROCm it has none of it either.
+        // SAFETY: the mapping just made. Advice only, so a refusal does not matter.
+        let _ = unsafe { madvise(at, data, Advice::LinuxDontFork) };
+        self.advise(data);
+        Some(())
+    }
+
+    /// Asks for huge pages where the range is laid out for them.
+    fn advise(&self, data: usize) {
+        if data >= LARGE {
+            // SAFETY: a mapping of ours. Advice only, so a refusal does not matter.
+            let _ = unsafe { madvise(self.base as *mut c_void, data, Advice::LinuxHugepage) };
         }
-        let start = self.base / PAGE * PAGE;
-        let length = (self.base + bytes).next_multiple_of(PAGE) - start;
-        // No stream works on the memory meanwhile. Other threads may read it; one that writes to it, which only a
-        // stranger to HIP could be, faults rather than losing what it wrote.
-        let moved = stream::while_idle(|| {
-            // SAFETY: the pages of the mapping that hold its data; what reads them goes on reading the same bytes.
-            sealed::admit(|| unsafe { Backing::take_over(start, length) })
-        })??;
-        let backing = Arc::new(moved.at(self.base - start));
-        *file = Some(backing.clone());
-        Ok(backing)
+    }
+
+    /// The file of our own that the memory lies in, and its place there.
+    pub(crate) fn backing(&self) -> Option<&Backing> {
+        self.file.as_ref()
     }
 
     fn poisoned(self, bytes: usize) -> Self {

@@ -149,14 +149,12 @@ impl Allocation {
         self.access.load(Ordering::Acquire) == READ_WRITE
     }
 
-    /// The file the memory lies in and the place of `address` in it.
-    ///
-    /// # Errors
-    /// `hipErrorInvalidValue` if the memory is someone else's, or an error of [`Mapping::backing`].
-    pub(crate) fn backing(&self) -> Result<Arc<Backing>> {
+    /// The file that the memory lies in and the place of `base` in it: of `hipMalloc`'s memory, and of OpenCL's that
+    /// was passed with its file.
+    pub(crate) fn backing(&self) -> Option<&Backing> {
         match &self.mapping {
-            Some(mapping) => mapping.backing(self.bytes),
-            None => Err(hipError_t::hipErrorInvalidValue),
+            Some(mapping) => mapping.backing(),
+            None => self.kept(),
         }
     }
 

@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 use std::ffi::{c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(crate) use calls::*;
 use hardware::Queue;
@@ -23,7 +22,7 @@ use hip_sys::{hipError_t, hipStream_t};
 pub(crate) use host::*;
 pub(crate) use lanes::Lanes;
 pub(crate) use of_device::of;
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex};
 pub(crate) use per_thread::own;
 pub(crate) use value::*;
 
@@ -339,7 +338,6 @@ impl Command {
             Some(Injected::Code(code)) => return Err(hipError_t(code)),
             None => {}
         }
-        let _at_work = (!waits).then(|| AT_WORK.read());
         let _open = if waits { None } else { sealed::open() };
         // Also behind failed work: a host function or a written word may be what another thread waits for.
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
@@ -354,21 +352,6 @@ impl Command {
         });
         before.and(result)
     }
-}
-
-/// Held for reading while a command works on memory.
-static AT_WORK: RwLock<()> = RwLock::new(());
-
-/// How long moving memory waits for kernels to end; one that waits for the host may never.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Runs `body` while no stream works on memory.
-///
-/// # Errors
-/// `hipErrorNotReady` if a command has not ended after ten seconds.
-pub(crate) fn while_idle<T>(body: impl FnOnce() -> T) -> Result<T> {
-    let _idle = AT_WORK.try_write_for(PATIENCE).ok_or(hipError_t::hipErrorNotReady)?;
-    Ok(body())
 }
 
 /// The stream a handle names.
