@@ -5,10 +5,10 @@ use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
 
-use hip_sys::{hipError_t, hipStream_t, hipStreamCaptureStatus};
+use hip_sys::{hipStream_t, hipStreamCaptureStatus};
 
 use super::Stream;
-use crate::call::code;
+use crate::call::call;
 use crate::{Error, Result};
 
 /// What a graph uses but does not own.
@@ -86,18 +86,30 @@ impl Stream {
 
     /// Whether other code is capturing the stream, or may be: HIP does not tell.
     pub(crate) fn is_captured_by_handle(&self) -> bool {
+        self.ask_captured().unwrap_or(true)
+    }
+
+    /// Asks HIP whether it captures the stream.
+    fn ask_captured(&self) -> Result<bool> {
         // HIP can capture no default stream.
         if self.raw().is_null() {
-            return false;
+            return Ok(false);
         }
         let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
         // SAFETY: writes one number to the address given; the stream is alive.
-        let asked = unsafe { code!(self.device().runtime(), hipStreamIsCapturing(self.raw(), &mut status)) };
+        let asked = unsafe {
+            call!(
+                self.device().runtime(),
+                hipStreamIsCapturing(self.raw(), &mut status),
+                "hipStreamIsCapturing({:?})",
+                self.raw()
+            )
+        };
         match asked {
-            Ok(hipError_t::hipSuccess) => status != hipStreamCaptureStatus::hipStreamCaptureStatusNone,
-            Ok(_) => true,
+            Ok(()) => Ok(status != hipStreamCaptureStatus::hipStreamCaptureStatusNone),
             // A HIP without the function has no captures.
-            Err(_) => false,
+            Err(Error::MissingSymbol { .. }) => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -120,10 +132,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::NotSupported`]: the work would not run, but become a part of the owner's graph.
+    /// [`Error::NotSupported`]: the work would not run, but become a part of the owner's graph. Or HIP does not tell.
     #[inline]
     pub fn check_uncaptured(&self) -> Result<()> {
-        if self.is_foreign() && self.is_captured_by_handle() {
+        if self.is_foreign() && self.ask_captured()? {
             return Err(Error::NotSupported {
                 what: "work on a foreign stream during its owner's capture",
                 reason: "the work would become a part of the owner's graph instead of running; make the call before or \
@@ -135,7 +147,7 @@ impl Stream {
 
     /// Refuses what cannot be part of a graph.
     pub(crate) fn not_capturing(&self, what: &'static str) -> Result<()> {
-        if self.is_capturing() {
+        if self.is_recording() || self.ask_captured()? {
             return Err(refusal(what));
         }
         Ok(())

@@ -48,7 +48,7 @@ impl SharedAllocation {
         let view = VIEWS.enter(backing.spans(), route.is_copy());
         let view = view.ok_or_else(|| Error::Unsupported {
             route,
-            reason: "another shared buffer has some of the bytes, and one of the two keeps its data in a copy that the other does not see; drop the other first".into(),
+            reason: "another shared buffer has some of the bytes, and one of the two keeps a copy that the other does not see; drop the other first".into(),
         })?;
         Ok(Self {
             core: Arc::clone(core),
