@@ -147,6 +147,7 @@ mod tests {
             "hip",
             "rocblas",
             "clmgr",
+            "clmgr-fft",
             "platform",
             "interop",
             "hip-host",

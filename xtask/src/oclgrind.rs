@@ -15,7 +15,7 @@ use crate::setup::download_packages;
 use crate::workspace::{Workspace, cargo};
 
 /// The crates with OpenCL kernels. Each has a test program that runs all of them on small data.
-const PACKAGES: [&str; 3] = ["clmgr", "interop", "hipcl"];
+const PACKAGES: [&str; 4] = ["clmgr", "clmgr-fft", "interop", "hipcl"];
 const PROGRAM: &str = "kernels";
 
 /// The test whose kernel leaves its buffer.

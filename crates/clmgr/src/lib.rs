@@ -1,4 +1,4 @@
-//! OpenCL manager: loads OpenCL at run time and provides contexts, queues, buffers, programs and an FFT.
+//! OpenCL manager: loads OpenCL at run time and provides contexts, queues, buffers and programs.
 //!
 //! | types | purpose |
 //! |---|---|
@@ -11,7 +11,6 @@
 //! | [`BufferBridge`] | copies between contexts |
 //! | [`MemoryPool`] | memory kept for the next request |
 //! | [`ExternalContexts`], [`ExternalBuffer`], [`ExternalQueue`] | objects that other code created |
-//! | [`fft`] | batched complex FFT of length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> |
 //! | [`ImportedBuffer`], [`Semaphore`] | memory and semaphores by file descriptor, where the device has them |
 //! | [`StrictAmd`] | makes any OpenCL implementation as strict as AMD's, for tests |
 //! | [`Api`] | the table of function pointers that everything above calls through |
@@ -91,7 +90,6 @@ mod memory_pool;
 mod share;
 
 // What is made of all of these.
-pub mod fft;
 mod manager;
 
 pub use access::{Access, BufferAccess};

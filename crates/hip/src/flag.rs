@@ -54,16 +54,18 @@ mod sealed {
 
     pub trait Sealed: Copy + Send + Sync + 'static {
         const ALL: Self;
+        type Atomic;
 
         /// # Safety
         ///
-        /// `word` is a live, aligned word that is only accessed atomically.
-        unsafe fn load(word: NonNull<Self>) -> Self;
+        /// For `'a`, `word` is a live, aligned word that is only accessed atomically.
+        unsafe fn atomic<'a>(word: NonNull<Self>) -> &'a Self::Atomic;
 
-        /// # Safety
-        ///
-        /// As `load`.
-        unsafe fn store(word: NonNull<Self>, value: Self);
+        /// With everything that was written before it.
+        fn load(atomic: &Self::Atomic) -> Self;
+
+        /// After everything that this thread wrote before.
+        fn store(atomic: &Self::Atomic, value: Self);
 
         /// # Safety
         ///
@@ -87,15 +89,19 @@ mod sealed {
         ($word:ty, $atomic:ty, $wait:ident, $write:ident) => {
             impl Sealed for $word {
                 const ALL: Self = Self::MAX;
+                type Atomic = $atomic;
 
-                unsafe fn load(word: NonNull<Self>) -> Self {
+                unsafe fn atomic<'a>(word: NonNull<Self>) -> &'a $atomic {
                     // SAFETY: the caller's promise is the callee's demand.
-                    unsafe { <$atomic>::from_ptr(word.as_ptr()) }.load(Ordering::Acquire)
+                    unsafe { <$atomic>::from_ptr(word.as_ptr()) }
                 }
 
-                unsafe fn store(word: NonNull<Self>, value: Self) {
-                    // SAFETY: the caller's promise is the callee's demand.
-                    unsafe { <$atomic>::from_ptr(word.as_ptr()) }.store(value, Ordering::Release);
+                fn load(atomic: &$atomic) -> Self {
+                    atomic.load(Ordering::Acquire)
+                }
+
+                fn store(atomic: &$atomic, value: Self) {
+                    atomic.store(value, Ordering::Release);
                 }
 
                 unsafe fn queue_wait(stream: &Stream, word: *mut c_void, wait: Wait<Self>) -> Result<()> {
@@ -199,14 +205,17 @@ impl<W: Word> Flag<W> {
     /// The word now, with everything that was written before it.
     #[must_use]
     pub fn load(&self) -> W {
-        // SAFETY: alive, aligned as page-locked memory is, and accessed by the host only through `load` and `store`.
-        unsafe { W::load(self.memory.host) }
+        W::load(self.word())
     }
 
     /// Sets the word, after everything that this thread wrote before.
     pub fn store(&self, value: W) {
-        // SAFETY: as `load`.
-        unsafe { W::store(self.memory.host, value) }
+        W::store(self.word(), value);
+    }
+
+    fn word(&self) -> &W::Atomic {
+        // SAFETY: alive, aligned as page-locked memory is, and accessed by the host only through this.
+        unsafe { W::atomic(self.memory.host) }
     }
 }
 

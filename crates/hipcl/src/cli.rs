@@ -11,9 +11,10 @@ use interop::Route;
 
 use crate::error::one_line;
 use crate::jobs::{Common, capon, gps, note};
+use crate::output::print;
 use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
-use crate::{Error, Result, bench, doctor};
+use crate::{Result, bench, doctor};
 
 /// Shares GPU memory between OpenCL and HIP without copies, and verifies it.
 #[derive(Debug, Parser)]
@@ -165,20 +166,6 @@ fn execute(command: Command) -> Result<ExitCode> {
     let report = pipeline::run(&request)?;
     print(&report.to_string())?;
     Ok(ExitCode::from(u8::from(!report.verified)))
-}
-
-/// Writes to standard output; a reader that has gone away changes nothing about the run.
-pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Io {
-            action: "write",
-            path: "standard output".into(),
-            cause: error,
-            remedy: "check the redirection",
-        }),
-        _ => Ok(()),
-    }
 }
 
 fn refuse(message: &str) -> ExitCode {

@@ -27,6 +27,9 @@ pub enum Error {
     /// An OpenCL call.
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
+    /// A transform that cannot be planned.
+    #[error(transparent)]
+    Fft(#[from] clmgr_fft::Error),
     /// A file could not be read or written.
     #[error("cannot {action} `{}`: {cause}; {remedy}", path.display())]
     Io {

@@ -9,6 +9,10 @@
 //! | [`mod@bench`] | figures of this machine, each compared with its limit |
 //! | [`doctor`] | examination of this machine: libraries, devices, routes |
 //! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the report as a table and as JSON, the stage timer, the result of a job, plots, output files |
+//!
+//! `doctor`, `bench` and the jobs are modules of one crate, because they are one program with one command line and one
+//! way to write results, and nothing else uses them. They stay apart: `doctor` needs neither of the others, and the jobs
+//! do not need `bench`; `cargo xtask tidy` checks it.
 
 pub mod bench;
 pub mod cli;

@@ -1,4 +1,4 @@
-//! Output files that appear whole or not at all.
+//! Standard output, and output files that appear whole or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
@@ -14,6 +14,20 @@ use rustix::io::Errno;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::{Error, Result};
+
+/// Writes to standard output; a reader that has gone away changes nothing about the run.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::Io {
+            action: "write",
+            path: "standard output".into(),
+            cause: error,
+            remedy: "check the redirection",
+        }),
+        _ => Ok(()),
+    }
+}
 
 /// How long a pipe may lack a reader at the beginning, or its reader may stall at the end.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@
 use std::error::Error;
 use std::f64::consts::TAU;
 
-use clmgr::fft::{Direction, Plan};
+use clmgr_fft::{Direction, Plan};
 use interop::{Bridge, Options, Route};
 use num_complex::Complex;
 use rocblas::{Handle, Matrix, Op};

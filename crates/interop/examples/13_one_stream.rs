@@ -5,8 +5,8 @@
 
 use std::error::Error;
 
-use clmgr::fft::{Direction, Plan};
 use clmgr::{C32, NdRange};
+use clmgr_fft::{Direction, Plan};
 use interop::{Bridge, Options, StreamArg};
 use rocblas::{Handle, Matrix, Op};
 

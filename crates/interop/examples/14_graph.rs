@@ -4,8 +4,8 @@
 
 use std::error::Error;
 
-use clmgr::fft::{Direction, Plan};
 use clmgr::{C32, NdRange};
+use clmgr_fft::{Direction, Plan};
 use hip::LaunchConfig;
 use interop::{Bridge, Options};
 

@@ -123,6 +123,8 @@ mod values;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;
 
+pub use {clmgr, clmgr_fft, hip, platform, rocblas};
+
 pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
 pub use diagnose::{
     Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial, UnknownAllocation,

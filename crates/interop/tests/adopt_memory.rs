@@ -176,10 +176,10 @@ fn numbers_that_lie_where_no_float2_does_are_not_transformed() {
     let numbers = words.wrapping_add(1).cast::<clmgr::C32>();
     // SAFETY: 129 words follow, and no other code uses them.
     let mut data = unsafe { rig.bridge.adopt_hip(numbers, 64, memory) }.expect("aligned for its type");
-    let plan = clmgr::fft::Plan::new(rig.bridge.cl_context(), rig.bridge.programs(), 64, 1).expect("a plan");
+    let plan = clmgr_fft::Plan::new(rig.bridge.cl_context(), rig.bridge.programs(), 64, 1).expect("a plan");
     let fft = rig.bridge.stream_fft(&plan).expect("it runs on streams");
     let mut guard = data.hip_mut(&rig.stream).expect("access");
-    let refused = fft.enqueue_in_place(&rig.stream, clmgr::fft::Direction::Forward, guard.slice_mut());
+    let refused = fft.enqueue_in_place(&rig.stream, clmgr_fft::Direction::Forward, guard.slice_mut());
     let text = refused.expect_err("its kernels load 8 bytes at once").to_string();
     assert!(text.contains("a multiple of 8"), "{text}");
 }

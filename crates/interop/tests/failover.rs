@@ -426,7 +426,7 @@ fn a_part_next_to_which_others_may_write_is_told_how_to_move_on_and_nothing_is_l
                 route: Route::Staging,
                 ..
             }
-        ) && text.starts_with("hand-over of a part to HIP: route staging failed: ")
+        ) && text.starts_with("hand-off of a part to HIP: route staging failed: ")
             && text.contains("move_to")
             && !text.contains('\n'),
         "{text}"
@@ -454,7 +454,7 @@ fn a_reader_of_a_failed_copy_is_told_too_and_a_later_one_succeeds() {
     assert!(matches!(&error, Error::UnderReader { next: None, .. }), "{error}");
     let text = error.to_string();
     assert!(
-        text.starts_with("hand-over to HIP: route staging failed: ") && text.contains("move_to"),
+        text.starts_with("hand-off to HIP: route staging failed: ") && text.contains("move_to"),
         "{text}"
     );
     let mut back = [0; LEN];

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use interop::{Bridge, Options, Route, Shared};
 use num_complex::Complex;
 use proptest::prelude::*;
-use rocblas::{Error, Fill, Handle, Matrix, Op, PointerArray};
+use rocblas::{Error, Fill, Handle, Matrix, OnDevice, Op, PointerArray, Vector};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -457,6 +457,43 @@ fn parts_of_one_buffer_are_operands_of_one_call() {
     let found = downloaded(&all);
     assert_eq!(found[..size], input);
     check(&found[size..], &expected, n).expect("right");
+}
+
+#[test]
+fn a_factor_in_shared_memory_is_what_opencl_wrote() {
+    let rig = Rig::common();
+    let values = numbers(8, 9);
+    for route in rig.routes() {
+        let (alpha, factor) = rig.turned(route, &[C32::new(2.0, -1.0)]);
+        let (mut x, mut c) = (rig.filled(route, &values), rig.filled(route, &[ONE]));
+        let handle = rig.handle();
+        handle.scal(OnDevice(&alpha), Vector::from(&mut x)).expect("level 1");
+        let expected: Vec<C64> = values.iter().map(|v| factor[0] * wide(*v)).collect();
+        check(&downloaded(&x), &expected, 1).expect("right");
+
+        // Level 3 copies its factors with HIP, which has to know the memory.
+        let a = rig.filled(route, &[ONE]);
+        let matrix = Matrix::new(&a, 1, 1, 1);
+        let output = Matrix::new(&mut c, 1, 1, 1);
+        let product = handle.gemm(
+            Op::None,
+            Op::None,
+            OnDevice(&alpha),
+            matrix,
+            matrix,
+            OnDevice(&alpha),
+            output,
+        );
+        match product {
+            Ok(()) => check(&downloaded(&c), &[factor[0] + factor[0]], 1).expect("right"),
+            Err(error) => {
+                let refused = matches!(&error, Error::Unsupported { argument: "alpha", found, .. } if found.contains("another runtime owns"));
+                assert!(refused, "{route}: {error}");
+                let guard = alpha.hip(&rig.stream).expect("access for HIP");
+                assert!(guard.slice().is_foreign(), "{route}: {error}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -130,6 +130,25 @@ fn rocm_10_is_one_installation_behind_the_links_of_its_packages() {
 }
 
 #[test]
+fn a_hip_of_another_name_is_asked_for_the_hiprtc_inside_it() {
+    let test = "a_hip_of_another_name_is_asked_for_the_hiprtc_inside_it";
+    let Some(folder) = std::env::var_os(CHILD).map(PathBuf::from) else {
+        let folder = tempfile::tempdir().expect("a folder");
+        let both = format!("{HIP}int hiprtcCompileProgram(void) {{ return 0; }}\n");
+        let hip = library(folder.path(), "libmine.so", &both, &[]);
+        return in_child_with(test, folder.path(), &[("HIPCL_HIP_LIBRARY", &hip)]);
+    };
+    let selection = platform::select_named(Some("amd")).expect("HIP");
+    let mut reports = selection.libraries.into_iter();
+    let rtc = reports.find(|report| report.name == "HIPRTC").expect("its report");
+    let LibraryState::Loaded(path) = rtc.state else {
+        panic!("{}", rtc.state)
+    };
+    let real = |path: PathBuf| path.canonicalize().expect("it is there");
+    assert_eq!(real(path), real(folder.join("lib/libmine.so")));
+}
+
+#[test]
 fn rocm_path_may_name_one_release_of_rocm_10() {
     let test = "rocm_path_may_name_one_release_of_rocm_10";
     let Some(folder) = std::env::var_os(CHILD).map(PathBuf::from) else {

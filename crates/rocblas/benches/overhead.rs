@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hip_sys::hipError_t;
-use rocblas::{Handle, Library, Matrix, Op};
+use rocblas::{Handle, Library, Matrix, OnDevice, Op};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const GOOD: rocblas_status = rocblas_status::rocblas_status_success;
@@ -124,8 +124,7 @@ fn main() {
     });
     let device_axpy = measure(|| {
         let (x, y) = (x.on(&stream).unwrap(), y.on_mut(&stream).unwrap());
-        let alpha = number.on(&stream).unwrap();
-        blas.axpy(alpha, x.into(), y.into()).unwrap();
+        blas.axpy(OnDevice(&number), x.into(), y.into()).unwrap();
     });
     let safe_gemm = measure(|| {
         let a = Matrix::new(x.on(&stream).unwrap(), 8, 8, 8);

@@ -8,7 +8,7 @@
 //! | [`Matrix`] | a column-major matrix in some memory | pointer, rows, columns, leading dimension |
 //! | [`Batch`] | equal matrices at a stride | `*_strided_batched` |
 //! | [`PointerArray`], [`Pointers`] | equal matrices anywhere | `*_batched` |
-//! | [`Factor`] | `alpha` and `beta`: a host value or a number in device memory | pointer mode |
+//! | [`Factor`] | `alpha` and `beta`: a host value or a number in device memory, [`OnDevice`] | pointer mode |
 //! | [`Handle::axpy`], [`scal`](Handle::scal), [`copy`](Handle::copy), [`swap`](Handle::swap) | level 1 | `rocblas_?axpy` and so on |
 //! | [`Handle::dot`], [`dotc`](Handle::dotc), [`nrm2`](Handle::nrm2), [`asum`](Handle::asum), and each with `_into` | reductions, to the host or to device memory | `rocblas_?dot?`, `rocblas_*nrm2` |
 //! | [`Handle::gemv`], [`ger`](Handle::ger), [`gerc`](Handle::gerc) | level 2 | `rocblas_?gemv`, `rocblas_?ger?` |
@@ -135,6 +135,6 @@ pub use hip;
 pub use library::Library;
 #[cfg(feature = "ndarray")]
 pub use ndarray::DeviceMatrix;
-pub use operands::{Batch, Diag, Factor, Matrix, PointerArray, Pointers, Side, Triangle, Vector};
+pub use operands::{Batch, Diag, Factor, Matrix, OnDevice, PointerArray, Pointers, Side, Triangle, Vector};
 pub use option::{Fill, Op};
 pub use scalar::{ComplexScalar, Scalar};

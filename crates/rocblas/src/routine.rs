@@ -39,9 +39,20 @@ macro_rules! call {
     }};
 }
 
+/// A routine that is not of a scalar: `both!(rocblas_gemm_ex, rocblas_gemm_ex_64, "6.3")`, the second since this release.
+macro_rules! both {
+    ($narrow:ident, $wide:ident, $since:literal) => {
+        |api| $crate::functions::Routine {
+            narrow: (stringify!($narrow), api.$narrow),
+            wide: (stringify!($wide), api.$wide),
+            wide_since: $since,
+        }
+    };
+}
+
 /// Gives `call!` the types of a routine before it looks into it.
 pub(crate) fn of<Narrow, Wide>(routine: fn(&Api) -> Routine<Narrow, Wide>, api: &Api) -> Routine<Narrow, Wide> {
     routine(api)
 }
 
-pub(crate) use call;
+pub(crate) use {both, call};

@@ -1,11 +1,11 @@
-use bytemuck::Pod;
 use num_complex::Complex;
 
+use crate::element::Element;
 use crate::functions::solver::Routines;
 use crate::functions::{Blas, CType, ComplexBlas};
 
 /// An element of a matrix: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
-pub trait Scalar: Pod + PartialEq + Send + Sync + Blas + Routines {
+pub trait Scalar: Element + PartialEq + Blas + Routines {
     /// The real number of the same precision.
     type Real: Scalar;
     /// 0.

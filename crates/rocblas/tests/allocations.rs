@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use rocblas::{Handle, Library, Matrix, Op, PointerArray};
+use rocblas::{Handle, Library, Matrix, OnDevice, Op, PointerArray};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_status, rocblas_stride};
 
 struct Counting;
@@ -171,7 +171,8 @@ fn calls_allocate_nothing() {
         let slice = x.on(on).unwrap();
         blas.axpy(1.0, slice.into(), y.on_mut(on).unwrap().into()).unwrap();
         let number = number.on(on).unwrap();
-        blas.axpy(number, slice.into(), y.on_mut(on).unwrap().into()).unwrap();
+        blas.axpy(OnDevice(number), slice.into(), y.on_mut(on).unwrap().into())
+            .unwrap();
         blas.dot(slice.into(), slice.into()).unwrap();
         let a = Matrix::new(slice, 8, 8, 8);
         let c = Matrix::new(y.on_mut(on).unwrap(), 8, 8, 8);

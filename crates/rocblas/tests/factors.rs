@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use common::{AT_FIRST_OPEN, C64, Setup, setup};
 use hip::DeviceBuffer;
-use rocblas::{Diag, Error, Factor, Fill, Handle, Library, Matrix, Op, PointerArray, Result, Side, Triangle, Vector};
+use rocblas::{
+    Diag, Error, Factor, Fill, Handle, Library, Matrix, OnDevice, Op, PointerArray, Result, Side, Triangle, Vector,
+};
 use rocblas_sys::{rocblas_pointer_mode, rocblas_status};
 use streams::Gate;
 
@@ -23,7 +25,11 @@ fn pointer_mode(blas: &Handle) -> rocblas_pointer_mode {
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
 
 /// What every routine that has factors leaves behind, called with these on small operands.
-fn outcomes(setup: &Setup, alpha: Factor<'_, C64>, beta: Factor<'_, C64>) -> Vec<(&'static str, Vec<C64>)> {
+fn outcomes(
+    setup: &Setup,
+    alpha: impl Factor<C64> + Copy,
+    beta: impl Factor<C64> + Copy,
+) -> Vec<(&'static str, Vec<C64>)> {
     type Call<'c> = Box<dyn Fn(Matrix<&mut DeviceBuffer<C64>>) -> Result<()> + 'c>;
     type VectorCall<'c> = Box<dyn Fn(Vector<&mut DeviceBuffer<C64>>) -> Result<()> + 'c>;
     let (stream, blas) = (&setup.stream, &setup.blas);
@@ -86,15 +92,15 @@ fn numbers_on_the_device_do_what_numbers_of_the_host_do() {
     let (alpha, beta) = (C64::new(0.5, -1.5), C64::new(2.0, 0.25));
     let on_device = setup.upload(&[alpha, beta]);
     let slice = on_device.on(&setup.stream).unwrap();
-    let expected = outcomes(&setup, alpha.into(), beta.into());
+    let expected = outcomes(&setup, alpha, beta);
     let found = outcomes(
         &setup,
-        slice.slice(..1).unwrap().into(),
-        slice.slice(1..).unwrap().into(),
+        OnDevice(slice.slice(..1).unwrap()),
+        OnDevice(slice.slice(1..).unwrap()),
     );
     assert_eq!(found, expected);
     // None of them left its output as it was.
-    let values: Vec<_> = outcomes(&setup, C64::ZERO.into(), C64::ONE.into());
+    let values: Vec<_> = outcomes(&setup, C64::ZERO, C64::ONE);
     for ((name, found), (_, other)) in found.iter().zip(&values) {
         assert_ne!(found, other, "{name}");
     }
@@ -110,9 +116,8 @@ fn a_number_on_the_device_is_read_in_stream_order() {
         let mut y = setup.upload(&[0.0_f32; 4]);
         let gate = closed.then(|| Gate::close(stream));
         alpha.on_mut(stream).unwrap().fill_zero().unwrap();
-        let number = alpha.on(stream).unwrap();
         let (x, out) = (x.on(stream).unwrap(), y.on_mut(stream).unwrap());
-        setup.blas.axpy(number, x.into(), out.into()).unwrap();
+        setup.blas.axpy(OnDevice(&alpha), x.into(), out.into()).unwrap();
         if let Some(gate) = gate {
             assert!(!stream.is_idle().unwrap());
             gate.open();
@@ -133,7 +138,7 @@ fn a_result_on_the_device_can_be_the_next_factor() {
         let v = Vector::from(&x);
         setup.blas.nrm2_into(v, norm.on_mut(stream).unwrap()).unwrap();
         let out = y.on_mut(stream).unwrap();
-        setup.blas.axpy(norm.on(stream).unwrap(), v, out.into()).unwrap();
+        setup.blas.axpy(OnDevice(&norm), v, out.into()).unwrap();
         if let Some(gate) = gate {
             assert!(!stream.is_idle().unwrap(), "the host did not wait");
             gate.open();
@@ -142,38 +147,37 @@ fn a_result_on_the_device_can_be_the_next_factor() {
     }
 }
 
+type Input<'a> = Matrix<hip::DeviceSlice<'a, f32>>;
+
 #[test]
 fn factors_of_one_call_are_of_one_kind_and_one_element() {
     let setup = setup();
     let stream = &setup.stream;
     let numbers = setup.upload(&[1.0_f32; 4]);
     let other = setup.device.stream().unwrap();
-    let mut c = setup.upload(&[1.0_f32; 4]);
     let slice = numbers.on(stream).unwrap();
     let a = Matrix::new(slice, 2, 2, 2);
-    let one = slice.slice(..1).unwrap();
-    let mut run = |alpha: Factor<'_, f32>, beta: Factor<'_, f32>| {
-        let c = Matrix::new(c.on_mut(stream).unwrap(), 2, 2, 2);
-        setup
-            .blas
-            .gemm(Op::None, Op::None, alpha, a, a, beta, c)
-            .unwrap_err()
-            .to_string()
-    };
+    let one = OnDevice(slice.slice(..1).unwrap());
+    fn run(setup: &Setup, a: Input<'_>, alpha: impl Factor<f32>, beta: impl Factor<f32>) -> String {
+        let mut c = setup.upload(&[1.0_f32; 4]);
+        let c = Matrix::new(&mut c, 2, 2, 2);
+        let refused = setup.blas.gemm(Op::None, Op::None, alpha, a, a, beta, c);
+        refused.unwrap_err().to_string()
+    }
     assert_eq!(
-        run(one.into(), 1.0.into()),
+        run(&setup, a, one, 1.0),
         "gemm: beta cannot be a host value; use device memory, as alpha does"
     );
     assert_eq!(
-        run(1.0.into(), one.into()),
+        run(&setup, a, 1.0, one),
         "gemm: beta cannot be in device memory; use a host value, as alpha is"
     );
     assert_eq!(
-        run(one.into(), slice.into()),
+        run(&setup, a, one, OnDevice(&numbers)),
         "gemm: beta is memory of 4 elements, but one element is needed"
     );
     let elsewhere = numbers.on(&other).unwrap().slice(..1).unwrap();
-    assert!(run(elsewhere.into(), one.into()).starts_with("gemm: alpha was taken for another stream"));
+    assert!(run(&setup, a, OnDevice(elsewhere), one).starts_with("gemm: alpha was taken for another stream"));
     assert_eq!(pointer_mode(&setup.blas), HOST);
 }
 
@@ -185,7 +189,7 @@ fn level_3_refuses_numbers_in_memory_of_another_runtime() {
     let mut c = setup.upload(&[1.0_f32; 4]);
     let pointer = numbers.on(stream).unwrap().as_ptr();
     // SAFETY: one readable number, in use on this stream only, for as long as `numbers` lives.
-    let foreign = unsafe { hip::DeviceSlice::from_raw_parts(pointer, 1, stream) };
+    let foreign = OnDevice(unsafe { hip::DeviceSlice::from_raw_parts(pointer, 1, stream) });
     let a = Matrix::new(numbers.on(stream).unwrap(), 2, 2, 2);
     let out = Matrix::new(c.on_mut(stream).unwrap(), 2, 2, 2);
     let error = setup
@@ -226,7 +230,7 @@ fn a_mode_that_cannot_be_set_back_is_an_error_and_is_set_by_the_next_call() {
     let mut x = device.alloc_from(&stream, &[1.0_f32]).unwrap();
     BROKEN.store(true, Ordering::Relaxed);
     let error = blas
-        .scal(two.on(&stream).unwrap(), x.on_mut(&stream).unwrap().into())
+        .scal(OnDevice(&two), x.on_mut(&stream).unwrap().into())
         .unwrap_err();
     assert!(
         matches!(&error, Error::Status { call, .. } if call.starts_with("rocblas_set_pointer_mode")),

@@ -39,6 +39,15 @@ const OUT_OF_SCOPE: &[(&str, &str)] = &[
     ("_ex3", "8-bit floats of one generation, gone in ROCm 7.2"),
 ];
 
+/// Where a routine's own name stands for its functions of all scalars and forms.
+const DECLARED_ONCE: &str = "functions/solver/routines";
+
+fn every_name(routine: &str) -> impl Iterator<Item = String> {
+    let forms = ["", "_strided_batched", "_batched"];
+    let letters = ["s", "d", "c", "z"].into_iter();
+    letters.flat_map(move |letter| forms.map(|form| format!("rocsolver_{letter}{routine}{form}")))
+}
+
 /// Functions that the sources name outside of texts, each with the files that do.
 fn used(sources: &Path, folder: &Path, names: &BTreeSet<&str>, found: &mut BTreeMap<String, BTreeSet<String>>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -62,8 +71,14 @@ fn used(sources: &Path, folder: &Path, names: &BTreeSet<&str>, found: &mut BTree
             // What stands between quotation marks is a message or an alias in the documentation.
             let code: String = line.split('"').step_by(2).collect();
             for word in code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-                if names.contains(word) {
-                    found.entry(word.to_owned()).or_default().insert(module.clone());
+                let mut note = |name: &str| {
+                    if names.contains(name) {
+                        found.entry(name.to_owned()).or_default().insert(module.clone());
+                    }
+                };
+                note(word);
+                if module == DECLARED_ONCE {
+                    every_name(word).for_each(|name| note(&name));
                 }
             }
         }

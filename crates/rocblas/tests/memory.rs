@@ -5,7 +5,7 @@ mod common;
 use common::{Setup, setup};
 use hip::{DeviceBuffer, DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
 use num_complex::Complex;
-use rocblas::{Diag, Error, Fill, Matrix, Op, PointerArray, Result, Side, Triangle, Vector, solver};
+use rocblas::{Diag, Error, Fill, Matrix, OnDevice, Op, PointerArray, Result, Side, Triangle, Vector, solver};
 
 /// Memory that says of itself what it likes.
 struct Liar<'a> {
@@ -202,7 +202,7 @@ fn an_output_shares_no_byte_with_a_scalar_or_another_output() {
         assert!(matches!(error, Error::OperandsOverlap { .. }), "{error}");
         assert!(error.to_string().starts_with(text), "{error}");
     };
-    let alpha = part(2, 1).into_slice();
+    let alpha = OnDevice(part(2, 1).into_slice());
     refused(
         setup.blas.scal(alpha, part(0, 3).into()),
         "scal: x shares memory with alpha;",

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hip::{Device, Stream};
 use hip_sys::{hipError_t, hipMemcpyKind, hipStream_t};
-use rocblas::{Error, Fill, Handle, Library, Matrix, Op, PointerArray, solver};
+use rocblas::{Error, Fill, Handle, Library, Matrix, OnDevice, Op, PointerArray, solver};
 use rocblas_sys::{rocblas_handle, rocblas_int, rocblas_operation, rocblas_pointer_mode, rocblas_status};
 
 const HOST: rocblas_pointer_mode = rocblas_pointer_mode::rocblas_pointer_mode_host;
@@ -203,7 +203,7 @@ fn a_factor_on_the_device_is_that_of_the_work_before_it() {
     let written = factors.on_mut(&stream).unwrap().copy_from(numbers.on(&stream).unwrap());
     written.unwrap();
     *opener() = Some(open);
-    let factor = |index: usize| factors.on(&stream).unwrap().slice(index..=index).unwrap();
+    let factor = |index: usize| OnDevice(factors.on(&stream).unwrap().slice(index..=index).unwrap());
     let a = Matrix::new(&a, 1, 1, 1);
     let to = Matrix::new(&mut c, 1, 1, 1);
     let product = blas.gemm(Op::None, Op::None, factor(0), a, a, factor(1), to);
@@ -221,7 +221,7 @@ fn a_product_with_a_factor_on_the_device_is_not_captured() {
     let a = device.alloc_from(&stream, &[3.0_f32]).unwrap();
     let mut c = device.alloc_from(&stream, &[1.0_f32]).unwrap();
     let graph = blas.capture(|blas| {
-        let factor = |index: usize| factors.on(&stream)?.slice(index..=index);
+        let factor = |index: usize| factors.on(&stream)?.slice(index..=index).map(OnDevice);
         let from = Matrix::new(&a, 1, 1, 1);
         let to = Matrix::new(&mut c, 1, 1, 1);
         let error = blas

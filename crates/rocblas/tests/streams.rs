@@ -5,7 +5,7 @@ mod common;
 use common::{library, numbers};
 use hip::DeviceBuffer;
 use proptest::prelude::*;
-use rocblas::{Handle, Matrix, Op, PointerArray};
+use rocblas::{Handle, Matrix, OnDevice, Op, PointerArray};
 
 const BUFFERS: usize = 4;
 const STREAMS: usize = 3;
@@ -122,7 +122,7 @@ fn run(
         Step::Scal { x } => blas.scal(-0.75, buffers[x].on_mut(stream)?.into())?,
         Step::ScalByNorm { x, y } => {
             blas.nrm2_into(buffers[x].on(stream)?.into(), norm.on_mut(stream)?)?;
-            blas.scal(norm.on(stream)?, buffers[y].on_mut(stream)?.into())?;
+            blas.scal(OnDevice(&*norm), buffers[y].on_mut(stream)?.into())?;
         }
         Step::NewHandle => {}
     }

@@ -152,7 +152,11 @@ impl Search {
         for other in installations::beside(folder) {
             attempts.folder(self, &other);
         }
-        attempts.finish(self, |fallback| fallback.load_next_to(neighbour))
+        attempts.finish(self, |fallback| {
+            // The neighbour may be the fallback's library under a name of its own.
+            let itself = |error| fallback.open_file(&neighbour.path).map_err(|_| error);
+            fallback.load_next_to(neighbour).or_else(itself)
+        })
     }
 
     /// The library that the dynamic linker gave this program at its start, because the program was linked with it.

@@ -145,7 +145,7 @@ fn add(parsed: &Parsed, ty: &Type, base: usize, path: &str, found: &mut BTreeMap
     }
 }
 
-/// The machine's kind of a C or Rust number. Signedness is no matter of layout.
+/// The machine's kind of a C or Rust number. Signedness does not affect the layout.
 pub fn primitive(name: &str) -> Option<&'static str> {
     Some(match name {
         "c_char" | "c_schar" | "c_uchar" | "u8" | "i8" | "bool" => "i1",

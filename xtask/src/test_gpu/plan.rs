@@ -3,7 +3,7 @@
 use super::{Platform, c_programs};
 
 /// The packages whose tests run on any platform.
-pub const PACKAGES: &[&str] = &["hip-sys", "hip", "rocblas", "hip-cuda", "clmgr", "interop"];
+pub const PACKAGES: &[&str] = &["hip-sys", "hip", "rocblas", "hip-cuda", "clmgr", "clmgr-fft", "interop"];
 
 /// A test program that does not test a device.
 struct LeftOut {

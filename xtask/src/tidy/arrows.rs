@@ -48,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["rocm-loader", "hip", "hip-sys", "rocblas-sys", "rocsolver-sys"],
     ),
     ("clmgr", &["kernel-cache"]),
+    ("clmgr-fft", &["clmgr"]),
     (
         "interop",
         &[
@@ -55,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hip",
             "rocblas",
             "clmgr",
+            "clmgr-fft",
             "platform",
             "rocm-loader",
             "hip-sys",
@@ -63,7 +65,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hsa-sys",
         ],
     ),
-    ("hipcl", &["interop", "platform", "hip", "rocblas", "clmgr", "hip-cuda"]),
+    (
+        "hipcl",
+        &[
+            "interop",
+            "platform",
+            "hip",
+            "rocblas",
+            "clmgr",
+            "clmgr-fft",
+            "hip-cuda",
+        ],
+    ),
     ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
     ("xtask", &[]),
 ];

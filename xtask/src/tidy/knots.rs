@@ -1,4 +1,4 @@
-//! Knots: top-level modules of a library each of which needs, by way of the others, every other.
+//! Modules of a library: knots, whose members need each other by way of the others, and modules that have to stay apart.
 //!
 //! A module needs another if it names it, or what the root re-exports from it, by a path from the crate's root. Tests
 //! do not count.
@@ -14,6 +14,13 @@ use crate::error::Result;
 /// The largest knot that a library may have.
 const LARGEST: usize = 6;
 
+/// Modules that serve one purpose each within a library: none needs another of its row, not even by way of others.
+const APART: &[(&str, &str, &[&str])] = &[
+    ("hipcl", "doctor", &["bench", "jobs", "pipeline"]),
+    ("hipcl", "jobs", &["bench", "doctor"]),
+    ("hipcl", "bench", &["doctor"]),
+];
+
 /// Modules by name, and those that each needs.
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
@@ -22,7 +29,9 @@ pub fn violations(metadata: &Value) -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for (package, root) in libraries(metadata) {
         let sources = source::of_library(&root)?;
-        problems.extend(judge(&package, &largest(&needs(&sources))));
+        let needs = needs(&sources);
+        problems.extend(judge(&package, &largest(&needs)));
+        problems.extend(not_apart(&package, &needs));
     }
     Ok(problems)
 }
@@ -35,6 +44,24 @@ fn judge(package: &str, knot: &[String]) -> Option<String> {
             knot.join(", ")
         )
     })
+}
+
+fn not_apart(package: &str, needs: &Needs) -> Vec<String> {
+    let rows = APART.iter().filter(|(of, _, _)| *of == package);
+    rows.flat_map(|(_, module, others)| {
+        let reached = match needs.contains_key(*module) {
+            true => reached(needs, &(*module).to_owned()),
+            false => {
+                return vec![format!(
+                    "{package}: there is no module {module}; see APART in xtask/src/tidy/knots.rs"
+                )];
+            }
+        };
+        let met = others.iter().filter(|other| reached.iter().any(|it| it == *other));
+        met.map(|other| format!("{package}: {module} must not need {other}"))
+            .collect()
+    })
+    .collect()
 }
 
 /// The name and root file of each library.
@@ -249,6 +276,33 @@ mod tests {
         assert_eq!(judge("p", &modules(LARGEST)), None);
         let told = judge("p", &modules(LARGEST + 1)).expect("one too many");
         assert!(told.starts_with("p: 7 modules"), "{told}");
+    }
+
+    #[test]
+    fn a_need_by_way_of_a_third_module_is_found() {
+        let needs_of = |doctor: &str| {
+            needs(&[
+                source(&[], "mod doctor; mod bench; mod jobs; mod pipeline; mod output;"),
+                source(&["doctor"], doctor),
+                source(&["bench"], "use crate::jobs::X;"),
+                source(&["jobs"], "use crate::output::X;"),
+                source(&["pipeline"], "use crate::jobs::X;"),
+                source(&["output"], ""),
+            ])
+        };
+        assert_eq!(
+            not_apart("hipcl", &needs_of("use crate::output::X;")),
+            Vec::<String>::new()
+        );
+        let told = not_apart("hipcl", &needs_of("use crate::pipeline::X;"));
+        assert_eq!(
+            told,
+            [
+                "hipcl: doctor must not need jobs",
+                "hipcl: doctor must not need pipeline"
+            ]
+        );
+        assert!(not_apart("another", &needs_of("use crate::pipeline::X;")).is_empty());
     }
 
     #[test]

@@ -90,8 +90,7 @@ impl Device {
         self.identifier(opencl_sys::CL_DEVICE_UUID_KHR)
     }
 
-    /// The identifier of the driver: what two APIs must agree in to share memory; none as for
-    /// [`uuid`](Self::uuid).
+    /// The driver's identifier. Two APIs can share memory only if theirs are equal. `None` as for [`uuid`](Self::uuid).
     #[doc(alias = "CL_DRIVER_UUID_KHR")]
     #[must_use]
     pub fn driver_uuid(&self) -> Option<[u8; 16]> {

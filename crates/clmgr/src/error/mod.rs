@@ -184,18 +184,6 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
-    /// An FFT length has a prime factor other than 2, 3 and 5.
-    #[error(
-        "an FFT of length {len} is not supported: the length has the factor {factor}; use a length of the form 2^a*3^b*5^c, the next is {next}"
-    )]
-    FftFactor {
-        /// The length.
-        len: usize,
-        /// The smallest prime factor that is not supported.
-        factor: usize,
-        /// The smallest supported length above.
-        next: usize,
-    },
     /// Earlier releases failed in a `Drop`; the errors were kept until now, oldest first.
     #[error("an earlier release on this queue failed: {}", all(.0))]
     Deferred(Vec<Error>),

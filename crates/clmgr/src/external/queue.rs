@@ -7,9 +7,8 @@ use crate::queue::Queue;
 
 /// A foreign in-order queue, retained once for all its clones.
 ///
-/// It is a [`Queue`] like ours. The queue orders what its owner enqueues on it by other means, and
-/// [`run_after`](Self::run_after) and [`run_before`](Self::run_before) order it against
-/// our queues.
+/// It is a [`Queue`] like any other: it also orders what its owner enqueues by other means.
+/// [`run_after`](Self::run_after) and [`run_before`](Self::run_before) order it against other queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalQueue(Queue);
 

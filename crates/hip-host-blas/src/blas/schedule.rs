@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use hip_host::library;
 
-/// Below this many floating point operations a hand-over to the pool costs more than it gains.
+/// Below this many floating point operations a hand-off to the pool costs more than it gains.
 const WORTH_SHARING: usize = 1 << 19;
 
 /// Calls `work` once for every index below `count`, on as many threads as the total of `flops`

@@ -25,7 +25,7 @@ impl<I: Int> Info<I> {
     /// Stores 0 where `step` succeeds and the one-based index it fails with otherwise.
     pub(super) fn fill(self, step: impl Fn(usize) -> Result<(), usize> + Sync) {
         // The matrices of a batch are independent; how much work one is, is not known here, and a
-        // batch of them is always worth a hand-over.
+        // batch of them is always worth a hand-off.
         schedule::for_each(self.count, usize::MAX, |i| {
             let value = step(i).err().unwrap_or(0);
             // SAFETY: checked at the call; freeing device memory waits for the stream. Each `i` is

@@ -31,24 +31,17 @@ impl Stream {
     {
         self.not_capturing("a host function")?;
         self.device().make_current()?;
-        let work = Box::into_raw(Box::new(Work {
-            runtime: self.device().runtime().clone(),
-            function,
-        }));
-        // SAFETY: the stream is alive; `run` gets the box it expects, once.
-        let queued = unsafe {
-            call!(
-                self.device().runtime(),
-                hipLaunchHostFunc(self.raw(), Some(run::<F>), work.cast::<c_void>()),
-                "hipLaunchHostFunc({:?})",
-                self.raw()
-            )
-        };
-        if queued.is_err() {
-            // SAFETY: HIP did not take it, so the box is still ours.
-            drop(unsafe { Box::from_raw(work) });
-        }
-        queued
+        self.give_away(function, |work| {
+            // SAFETY: the stream is alive; `run` gets the box it expects, once.
+            unsafe {
+                call!(
+                    self.device().runtime(),
+                    hipLaunchHostFunc(self.raw(), Some(run::<F>), work),
+                    "hipLaunchHostFunc({:?})",
+                    self.raw()
+                )
+            }
+        })
     }
 
     /// As [`Stream::host_function`], and passes `function` the result of the work before it.
@@ -66,19 +59,26 @@ impl Stream {
     {
         self.not_capturing("a callback")?;
         self.device().make_current()?;
+        self.give_away(function, |work| {
+            // SAFETY: the stream is alive; `tell` gets the box it expects, once; there are no flags.
+            unsafe {
+                call!(
+                    self.device().runtime(),
+                    hipStreamAddCallback(self.raw(), Some(tell::<F>), work, 0),
+                    "hipStreamAddCallback({:?})",
+                    self.raw()
+                )
+            }
+        })
+    }
+
+    /// Boxes the work for `queue`, which passes it to HIP or fails.
+    fn give_away<F>(&self, function: F, queue: impl FnOnce(*mut c_void) -> Result<()>) -> Result<()> {
         let work = Box::into_raw(Box::new(Work {
             runtime: self.device().runtime().clone(),
             function,
         }));
-        // SAFETY: the stream is alive; `tell` gets the box it expects, once; there are no flags.
-        let queued = unsafe {
-            call!(
-                self.device().runtime(),
-                hipStreamAddCallback(self.raw(), Some(tell::<F>), work.cast::<c_void>(), 0),
-                "hipStreamAddCallback({:?})",
-                self.raw()
-            )
-        };
+        let queued = queue(work.cast());
         if queued.is_err() {
             // SAFETY: HIP did not take it, so the box is still ours.
             drop(unsafe { Box::from_raw(work) });

@@ -42,7 +42,8 @@ pub(super) fn measure(setup: &Setup) -> Result<Figures> {
 
 fn from_cache(context: &clmgr::Context, folder: &std::path::Path) -> Result<(Vec<f64>, Vec<f64>)> {
     // SAFETY: only caches of this measurement write there.
-    let cache = unsafe { ProgramCache::open_in(context, folder) };
+    let open = || unsafe { ProgramCache::open_in(context, folder) };
+    let cache = open();
     let memory = seconds(SAMPLES, || {
         cache.get(SOURCE, "")?;
         Ok(())
@@ -50,8 +51,7 @@ fn from_cache(context: &clmgr::Context, folder: &std::path::Path) -> Result<(Vec
     // each has an empty memory, and finds what the first one left on disk
     let hits = Cell::new(0);
     let disk = seconds(SAMPLES, || {
-        // SAFETY: only caches of this measurement write there.
-        let cache = unsafe { ProgramCache::open_in(context, folder) };
+        let cache = open();
         cache.get(SOURCE, "")?;
         hits.set(hits.get() + cache.stats().disk_hits);
         Ok(())

@@ -1,6 +1,6 @@
 //! OpenCL transforms on shared memory, against one read and one write of it, in turns with other libraries.
 
-use clmgr::fft::{Direction, Plan};
+use clmgr_fft::{Direction, Plan};
 use interop::Shared;
 
 use super::line::{Better, Line};

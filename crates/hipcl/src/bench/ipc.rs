@@ -235,12 +235,13 @@ impl Peer {
         match self.role {
             Role::Turns => turns(&bridge, &self.path)?,
             Role::Bandwidth => {
-                let (mut from, mut to) = (import(&bridge, &self.path)?, import(&bridge, &self.path)?);
+                let joint = || Ok::<_, Error>(import(&bridge, Link::connect(&self.path)?)?);
+                let (mut from, mut to) = (joint()?, joint()?);
                 from.take()?;
                 to.take()?;
                 for _ in 0..RUNS {
                     let run = measure::joint_bandwidth(&bridge, &mut from, &mut to)?;
-                    crate::cli::print(&format!("{} {}\n", run.opencl_gb_s, run.hip_gb_s))?;
+                    crate::output::print(&format!("{} {}\n", run.opencl_gb_s, run.hip_gb_s))?;
                 }
             }
         }
@@ -248,18 +249,16 @@ impl Peer {
     }
 }
 
-fn import<T: bytemuck::Pod>(bridge: &Bridge, path: &Path) -> Result<Joint<T>> {
-    let link = Link::connect(path)?;
+fn import<T: bytemuck::Pod>(bridge: &Bridge, link: Link) -> interop::Result<Joint<T>> {
     // SAFETY: the first process is this program, and uses the memory through a `Joint`.
-    Ok(unsafe { bridge.import(link) }?)
+    unsafe { bridge.import(link) }
 }
 
 /// Until the listener has gone.
 fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
     let gone = |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));
     while let Ok(link) = Link::connect(path) {
-        // SAFETY: as in `import`.
-        let mut joint = match unsafe { bridge.import::<u32>(link) } {
+        let mut joint: Joint<u32> = match import(bridge, link) {
             Ok(joint) => joint,
             Err(error) if gone(&error) => return Ok(()),
             Err(error) => return Err(error.into()),

@@ -24,8 +24,8 @@ use line::Line;
 use platform::Selection;
 use report::Report;
 
-use crate::output::OutputFile;
-use crate::{C32, Error, Result, cli};
+use crate::output::{OutputFile, print};
+use crate::{C32, Error, Result};
 
 /// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose
 /// `measure` takes the figures.
@@ -171,7 +171,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
             earlier.bench, report.bench
         )));
     }
-    cli::print(&report.table(earlier.as_ref()))?;
+    print(&report.table(earlier.as_ref()))?;
     if let Some(file) = json {
         file.commit(report.to_json().as_bytes())?;
     }

@@ -19,7 +19,8 @@ use clap::builder::PossibleValuesParser;
 use interop::Route;
 use platform::Platform;
 
-use crate::{Result, cli};
+use crate::Result;
+use crate::output::{OutputFile, print};
 
 mod allocations;
 mod compare;
@@ -93,15 +94,15 @@ impl Options {
 pub fn main(options: &Options) -> Result<ExitCode> {
     let earlier = options.compare.as_deref().map(Findings::read).transpose()?;
     let file = match &options.json {
-        Some(Some(path)) => Some(crate::output::OutputFile::reserve(path)?),
+        Some(Some(path)) => Some(OutputFile::reserve(path)?),
         _ => None,
     };
     let mut findings = examine::examine(options)?;
     findings.comparison = earlier.map(|earlier| findings.since(&earlier));
     if options.json == Some(None) {
-        cli::print(&findings.to_json())?;
+        print(&findings.to_json())?;
     } else {
-        cli::print(&findings.to_string())?;
+        print(&findings.to_string())?;
     }
     if let Some(file) = file {
         file.commit(findings.to_json().as_bytes())?;

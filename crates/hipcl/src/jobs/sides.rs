@@ -4,15 +4,15 @@
 //! | here | on a queue | on the stream |
 //! |---|---|---|
 //! | [`Kernel`] | `clmgr::Kernel` | `interop::StreamKernel` |
-//! | [`Fft`] | `clmgr::fft::Plan` | `interop::StreamFft` |
+//! | [`Fft`] | `clmgr_fft::Plan` | `interop::StreamFft` |
 //! | [`Sides::read`] | `Shared::cl` | `Shared::hip` |
 //! | [`Sides::write`] | `Shared::cl_mut` | `Shared::hip_mut` |
 //!
 //! One `Sides` makes all of a job, so its launches and their arguments are of the same kind.
 
 use bytemuck::Pod;
-use clmgr::fft::{Direction, Plan};
 use clmgr::{Arg, NdRange};
+use clmgr_fft::{Direction, Plan};
 use interop::{
     Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, Shared, StreamArg, StreamFft, StreamKernel, StreamProgram,
 };

@@ -220,32 +220,29 @@ impl Backing for HipPointer {
         if !self.is_known_to_hip() {
             return write_by_kernel(core, self, data);
         }
-        // SAFETY: HIP's own memory of this size, which lives as long as this value; the caller was
-        // admitted as the only user, on the stream, which is waited for.
-        unsafe { write_by_hip(core, self.hip_ptr(), data) }
+        write_by_hip(core, self, data)
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
         if !self.is_known_to_hip() {
             return read_by_kernel(core, self, Side::Hip, data);
         }
-        // SAFETY: as `write`; the caller was admitted as a reader.
-        unsafe { read_by_hip(core, self.hip_ptr(), data) }
+        read_by_hip(core, self, data)
     }
 }
 
-/// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nothing else uses them until this returns.
-pub(super) unsafe fn write_by_hip(core: &Core, ptr: *mut u8, data: &[u8]) -> Result<()> {
-    // SAFETY: the caller's promise; the copy is waited for.
-    let mut slice = unsafe { hip::DeviceSliceMut::from_hip_raw_parts(ptr, data.len(), &core.stream) };
+/// Writes all bytes of memory that is [known to HIP](Backing::is_known_to_hip); complete when it returns. Its user on the
+/// bridge's own stream was admitted as the only one.
+pub(super) fn write_by_hip(core: &Core, backing: &mut dyn Backing, data: &[u8]) -> Result<()> {
+    // SAFETY: HIP's own memory, which has as many bytes and lives until the copy, which is waited for; the stream was
+    // admitted to write it.
+    let mut slice = unsafe { hip::DeviceSliceMut::from_hip_raw_parts(backing.hip_ptr(), data.len(), &core.stream) };
     Ok(slice.copy_from_slice(data)?)
 }
 
-/// # Safety
-/// `data.len()` bytes at `ptr` are HIP's own, and nothing writes them until this returns.
-pub(super) unsafe fn read_by_hip(core: &Core, ptr: *const u8, data: &mut [u8]) -> Result<()> {
-    // SAFETY: the caller's promise; the copy is waited for.
-    let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(ptr, data.len(), &core.stream) };
+/// Reads all bytes, as [`write_by_hip`] writes them. Its user was admitted as a reader.
+pub(super) fn read_by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+    // SAFETY: as in `write_by_hip`; the stream was admitted to read it.
+    let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(backing.hip_ptr(), data.len(), &core.stream) };
     Ok(slice.copy_to_slice(data)?)
 }

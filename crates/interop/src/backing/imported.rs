@@ -132,13 +132,10 @@ impl Backing for Imported {
     }
 
     fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        // SAFETY: mapped by HIP with this size for as long as this value lives; the caller was
-        // admitted as the only user, on the stream, which is waited for.
-        unsafe { write_by_hip(core, self.hip_ptr(), data) }
+        write_by_hip(core, self, data)
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        // SAFETY: as `write`; the caller was admitted as a reader.
-        unsafe { read_by_hip(core, self.hip_ptr(), data) }
+        read_by_hip(core, self, data)
     }
 }

@@ -159,7 +159,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
         let part = ClPart::of(&allocation.core, allocation.backing(), bytes.clone())?;
         let hold = allocation
             .grant_cl(queue, access, &bytes)?
-            .map_err(|error| allocation.under_reader("hand-over of a part to OpenCL", error))?;
+            .map_err(|error| allocation.under_reader("hand-off of a part to OpenCL", error))?;
         Ok((allocation, part, hold))
     }
 
@@ -168,7 +168,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
         let allocation = self.whole.allocation();
         allocation
             .grant_hip(stream, access, &bytes::<T>(&self.range))?
-            .map_err(|error| allocation.under_reader("hand-over of a part to HIP", error))?;
+            .map_err(|error| allocation.under_reader("hand-off of a part to HIP", error))?;
         Ok(allocation)
     }
 }
@@ -177,7 +177,7 @@ impl<'a, T: Pod> PartMut<'a, T> {
 impl<T: Pod> Part<'_, T> {
     fn take_cl(&self, queue: &clmgr::Queue, access: Access) -> Result<(&SharedAllocation, ClPart, Hold)> {
         let bytes = bytes::<T>(&self.range);
-        let during = "hand-over of a part to OpenCL";
+        let during = "hand-off of a part to OpenCL";
         let (allocation, (part, hold)) = self.whole.as_reader(during, |allocation| {
             allocation.backing().check_part(&allocation.core, &bytes)?;
             let part = ClPart::of(&allocation.core, allocation.backing(), bytes.clone())?;
@@ -189,7 +189,7 @@ impl<T: Pod> Part<'_, T> {
 
     fn take_hip(&self, stream: &hip::Stream, access: Access) -> Result<&SharedAllocation> {
         let bytes = bytes::<T>(&self.range);
-        let during = "hand-over of a part to HIP";
+        let during = "hand-off of a part to HIP";
         let (allocation, ()) = self.whole.as_reader(during, |allocation| {
             allocation.backing().check_part(&allocation.core, &bytes)?;
             allocation.grant_hip(stream, access, &bytes)

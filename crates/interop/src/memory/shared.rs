@@ -246,7 +246,7 @@ impl<T: Pod> Shared<T> {
     /// If the queue is of another context, or if waiting for HIP's writers fails;
     /// [`Error::UnderReader`] if the route does and no other is permitted.
     pub fn cl<'a>(&'a self, queue: &'a clmgr::Queue) -> Result<ClGuard<'a, T>> {
-        let (allocation, hold) = self.as_reader("hand-over to OpenCL", |allocation| {
+        let (allocation, hold) = self.as_reader("hand-off to OpenCL", |allocation| {
             allocation.grant_cl(queue, Access::Read, &allocation.bytes())
         })?;
         Ok(ClGuard::new(allocation, 0..self.len, ClPart::Whole, hold))
@@ -263,7 +263,7 @@ impl<T: Pod> Shared<T> {
         let hold = match allocation.grant_cl(queue, Access::Write, &allocation.bytes())? {
             Ok(hold) => hold,
             Err(error) => {
-                *allocation = allocation.failed_over("hand-over to OpenCL", error, None)?;
+                *allocation = allocation.failed_over("hand-off to OpenCL", error, None)?;
                 allocation.grant_cl(queue, Access::Write, &allocation.bytes())??
             }
         };
@@ -276,7 +276,7 @@ impl<T: Pod> Shared<T> {
     /// If the stream is of another device, or if waiting for OpenCL's writers fails;
     /// [`Error::UnderReader`] if the route does and no other is permitted.
     pub fn hip<'a>(&'a self, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        let (allocation, ()) = self.as_reader("hand-over to HIP", |allocation| {
+        let (allocation, ()) = self.as_reader("hand-off to HIP", |allocation| {
             allocation.grant_hip(stream, Access::Read, &allocation.bytes())
         })?;
         Ok(HipGuard::new(allocation.slice(stream, 0..self.len)))
@@ -291,7 +291,7 @@ impl<T: Pod> Shared<T> {
         self.check_writable()?;
         let allocation = self.allocation.collapse();
         if let Err(error) = allocation.grant_hip(stream, Access::Write, &allocation.bytes())? {
-            *allocation = allocation.failed_over("hand-over to HIP", error, None)?;
+            *allocation = allocation.failed_over("hand-off to HIP", error, None)?;
             allocation.grant_hip(stream, Access::Write, &allocation.bytes())??;
         }
         Ok(HipGuardMut::new(allocation.slice_mut(stream, 0..self.len)))

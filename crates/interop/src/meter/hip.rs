@@ -149,20 +149,26 @@ counted_table! {
             status
         };
         hipGraphAddMemcpyNode(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, p: *const hipMemcpy3DParms) -> hipError_t,
-            // SAFETY: HIP accepted the call, so it was given what it reads, and has stored the node.
-            |it, call| it.after(call(), || unsafe { it.added(graph, node, it.of_3d(p)) });
+            |it, call| it.after(call(), || {
+                // SAFETY: HIP accepted the call, so it was given what it reads, and has stored the node.
+                let (node, bytes) = unsafe { (node.read_unaligned(), it.of_3d(p)) };
+                it.added(graph, node, bytes);
+            });
         hipGraphAddMemcpyNode1D(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, dst: *mut c_void, src: *const c_void, bytes: usize, kind: hipMemcpyKind) -> hipError_t,
             // SAFETY: HIP has stored the node.
-            |it, call| it.after(call(), || unsafe { it.added(graph, node, bytes) });
+            |it, call| it.after(call(), || it.added(graph, unsafe { node.read_unaligned() }, bytes));
         hipGraphAddMemcpyNodeFromSymbol(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, dst: *mut c_void, symbol: *const c_void, bytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t,
             // SAFETY: HIP has stored the node.
-            |it, call| it.after(call(), || unsafe { it.added(graph, node, bytes) });
+            |it, call| it.after(call(), || it.added(graph, unsafe { node.read_unaligned() }, bytes));
         hipGraphAddMemcpyNodeToSymbol(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, symbol: *const c_void, src: *const c_void, bytes: usize, offset: usize, kind: hipMemcpyKind) -> hipError_t,
             // SAFETY: HIP has stored the node.
-            |it, call| it.after(call(), || unsafe { it.added(graph, node, bytes) });
+            |it, call| it.after(call(), || it.added(graph, unsafe { node.read_unaligned() }, bytes));
         hipDrvGraphAddMemcpyNode(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, p: *const HIP_MEMCPY3D, context: hipCtx_t) -> hipError_t,
-            // SAFETY: HIP accepted the call, so it was given what it reads, and has stored the node.
-            |it, call| it.after(call(), || unsafe { it.added(graph, node, of_driver_3d(p)) });
+            |it, call| it.after(call(), || {
+                // SAFETY: HIP accepted the call, so it was given what it reads, and has stored the node.
+                let (node, bytes) = unsafe { (node.read_unaligned(), of_driver_3d(p)) };
+                it.added(graph, node, bytes);
+            });
         hipGraphAddChildGraphNode(node: *mut hipGraphNode_t, graph: hipGraph_t, dependencies: *const hipGraphNode_t, count: usize, child: hipGraph_t) -> hipError_t,
             |it, call| it.after(call(), || {
                 let copies = it.ledger.graphs.of_graph(child as usize);
@@ -205,13 +211,13 @@ counted_table! {
 
         hipGraphInstantiate(exec: *mut hipGraphExec_t, graph: hipGraph_t, node: *mut hipGraphNode_t, log: *mut std::ffi::c_char, bytes: usize) -> hipError_t,
             // SAFETY: HIP has stored the handle.
-            |it, call| it.after(call(), || unsafe { it.instantiated(exec, graph) });
+            |it, call| it.after(call(), || it.ledger.graphs.instantiated(unsafe { exec.read_unaligned() } as usize, graph as usize));
         hipGraphInstantiateWithFlags(exec: *mut hipGraphExec_t, graph: hipGraph_t, flags: c_ulonglong) -> hipError_t,
             // SAFETY: HIP has stored the handle.
-            |it, call| it.after(call(), || unsafe { it.instantiated(exec, graph) });
+            |it, call| it.after(call(), || it.ledger.graphs.instantiated(unsafe { exec.read_unaligned() } as usize, graph as usize));
         hipGraphInstantiateWithParams(exec: *mut hipGraphExec_t, graph: hipGraph_t, params: *mut hipGraphInstantiateParams) -> hipError_t,
             // SAFETY: HIP has stored the handle.
-            |it, call| it.after(call(), || unsafe { it.instantiated(exec, graph) });
+            |it, call| it.after(call(), || it.ledger.graphs.instantiated(unsafe { exec.read_unaligned() } as usize, graph as usize));
         hipGraphExecUpdate(exec: hipGraphExec_t, graph: hipGraph_t, node: *mut hipGraphNode_t, result: *mut hipGraphExecUpdateResult) -> hipError_t,
             |it, call| it.after(call(), || it.ledger.graphs.instantiated(exec as usize, graph as usize));
         hipGraphExecDestroy(exec: hipGraphExec_t) -> hipError_t, |it, call| {
@@ -382,13 +388,9 @@ impl Call<'_, Api> {
         }
     }
 
-    /// # Safety
-    /// `node` points to a handle.
-    unsafe fn added(&self, graph: hipGraph_t, node: *const hipGraphNode_t, bytes: usize) {
-        // SAFETY: this function's contract.
-        let node = unsafe { node.read_unaligned() } as usize;
+    fn added(&self, graph: hipGraph_t, node: hipGraphNode_t, bytes: usize) {
         let copies = vec![Copied::now(self.function, bytes)];
-        self.ledger.graphs.add(graph as usize, node, copies);
+        self.ledger.graphs.add(graph as usize, node as usize, copies);
     }
 
     fn changed(&self, node: hipGraphNode_t, bytes: usize) {
@@ -400,15 +402,6 @@ impl Call<'_, Api> {
         let copies = vec![Copied::now(self.function, bytes)];
         let graphs = &self.ledger.graphs;
         graphs.change_exec(exec as usize, node as usize, copies);
-    }
-
-    /// # Safety
-    /// `exec` points to a handle.
-    unsafe fn instantiated(&self, exec: *const hipGraphExec_t, graph: hipGraph_t) {
-        // SAFETY: this function's contract.
-        let exec = unsafe { exec.read_unaligned() };
-        let graphs = &self.ledger.graphs;
-        graphs.instantiated(exec as usize, graph as usize);
     }
 
     /// What a node with these parameters copies; `None` if it is of another kind.

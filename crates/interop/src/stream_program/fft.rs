@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
-use clmgr::fft::{Direction, Operand, Plan};
 use clmgr::{C32, NdRange};
+use clmgr_fft::{Direction, Operand, Plan};
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 use parking_lot::Mutex;
 
@@ -18,7 +18,7 @@ use crate::{Bridge, Result};
 /// work on the stream. Cloning is cheap; several threads and streams may use it at once. Neither direction is scaled.
 ///
 /// ```
-/// use clmgr::fft::{Direction, Plan};
+/// use clmgr_fft::{Direction, Plan};
 /// use interop::{Bridge, Options};
 ///
 /// let platform = platform::select()?;

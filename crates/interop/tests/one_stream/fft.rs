@@ -1,7 +1,7 @@
 //! clmgr's FFT on HIP's streams.
 
 use clmgr::C32;
-use clmgr::fft::{Direction, Plan, Way};
+use clmgr_fft::{Direction, Plan, Way};
 use interop::{Bridge, Error};
 
 use super::common;

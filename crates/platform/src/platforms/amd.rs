@@ -56,7 +56,7 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         functions: hip.present().count(),
         release: hip.release(),
     });
-    let rtc = hip_sys::RtcApi::load_beside(&set.hip).or_else(|error| set.rtc_inside_hip(error));
+    let rtc = hip_sys::RtcApi::load_beside(&set.hip);
     let tables = Tables {
         rtc: set.take("HIPRTC", rtc, |api| api.present().count())?,
         rocblas: match extent.left_out() {
@@ -85,12 +85,6 @@ struct Set {
 }
 
 impl Set {
-    /// Up to ROCm 6 the HIP library itself holds HIPRTC's functions.
-    fn rtc_inside_hip(&self, error: LoadError) -> Result<(hip_sys::RtcApi, Loaded), LoadError> {
-        // SAFETY: the HIP library, which is in the process already.
-        unsafe { hip_sys::RtcApi::load_from(self.hip.path()) }.map_err(|_| error)
-    }
-
     /// An absent library is recorded and affects nothing else; one of another installation is an
     /// error.
     fn take<A>(

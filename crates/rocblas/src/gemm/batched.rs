@@ -21,22 +21,21 @@ impl Handle {
         "rocblas_zgemm_batched"
     ))]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_batched<'s, T: Scalar>(
+    pub fn gemm_batched<T: Scalar>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Pointers<'_, T, impl IntoIterator<Item: DeviceMemory<Element = T>>>,
         b: Pointers<'_, T, impl IntoIterator<Item: DeviceMemory<Element = T>>>,
-        beta: impl Into<Factor<'s, T>>,
+        beta: impl Factor<T>,
         c: Pointers<'_, T, impl IntoIterator<Item: DeviceMemoryMut<Element = T>>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_batched";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let layouts = [a.layout(), b.layout(), c.layout()];
         let sizes = product(CALL, op_a, layouts[0], op_b, layouts[1], ("c", layouts[2]))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.write(&mut call, "c")?;
@@ -50,7 +49,7 @@ impl Handle {
         let (a_array, b_array, c_array) = (a.array()?, b.array()?, c.array()?);
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::gemm_batched,
             (m, n, k, lda, ldb, ldc, count),
             // SAFETY: as in `gemm`; the arrays hold `count` addresses each, of matrices of these layouts that may be

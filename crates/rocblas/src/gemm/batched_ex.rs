@@ -1,54 +1,12 @@
-use std::ffi::c_void;
-
 use hip::{DeviceMemory, DeviceMemoryMut};
-use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_pointer_mode, rocblas_status,
-};
+use rocblas_sys::{rocblas_gemm_algo, rocblas_gemm_flags};
 
 use super::{product, same_count};
 use crate::element::{Element, GemmInput};
-use crate::functions::Routine;
-use crate::operands::{Call, Factor, Fetch, TakenPointers};
-use crate::routine::call;
+use crate::operands::{Call, Factor, Fetch, Number, TakenPointers};
+use crate::routine::{both, call};
 use crate::size::{Layout, long, shape};
 use crate::{Handle, Op, Pointers, Result};
-
-type Signature<I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *mut c_void,
-    rocblas_datatype,
-    I,
-    I,
-    rocblas_datatype,
-    rocblas_gemm_algo,
-    i32,
-    u32,
-) -> rocblas_status;
-
-fn gemm_batched_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>> {
-    Routine {
-        narrow: ("rocblas_gemm_batched_ex", api.rocblas_gemm_batched_ex),
-        wide: ("rocblas_gemm_batched_ex_64", api.rocblas_gemm_batched_ex_64),
-        wide_since: "6.3",
-    }
-}
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for matrices that lie anywhere, with equal counts,
@@ -61,25 +19,24 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_batched_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_batched_ex<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
         b: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemoryMut<Element = Out>>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_batched_ex";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.write(&mut call, "c")?;
-        self.mixed_pointers(&call, mode, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &c])
+        self.mixed_pointers(&call, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &c])
     }
 
     /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_batched_ex`] with the sums in other
@@ -90,32 +47,31 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_batched_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_batched_ex_into<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
         b: Pointers<'_, In, impl IntoIterator<Item: DeviceMemory<Element = In>>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemory<Element = Out>>>,
         d: Pointers<'_, Out, impl IntoIterator<Item: DeviceMemoryMut<Element = Out>>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_batched_ex_into";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout(), op_b, b.layout(), ("c", c.layout()))?;
         let (Layout { rows, cols, .. }, found) = (c.layout(), d.layout());
         if (found.rows, found.cols) != (rows, cols) {
             return Err(shape(CALL, "d", found, rows, cols));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = a.read(&mut call, "a")?;
         let b = b.read(&mut call, "b")?;
         let c = c.read(&mut call, "c")?;
         let d = d.write(&mut call, "d")?;
         same_count(CALL, "c", c.count(), ("d", d.count()))?;
-        self.mixed_pointers(&call, mode, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &d])
+        self.mixed_pointers(&call, (op_a, op_b), sizes, (&alpha, &beta), [&a, &b], [&c, &d])
     }
 
     /// The sums go to the last matrices, which may be those that are added.
@@ -126,10 +82,9 @@ impl Handle {
     fn mixed_pointers<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         call: &Call<'_>,
-        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
         sizes: [usize; 3],
-        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        (alpha, beta): (&Number<'_, Compute>, &Number<'_, Compute>),
         [a, b]: [&TakenPointers<'_, In>; 2],
         [c, d]: [&TakenPointers<'_, Out>; 2],
     ) -> Result<()> {
@@ -144,8 +99,8 @@ impl Handle {
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
-            mode,
-            gemm_batched_ex,
+            alpha.mode(),
+            both!(rocblas_gemm_batched_ex, rocblas_gemm_batched_ex_64, "6.3"),
             (m, n, k, lda, ldb, ldc, ldd, count),
             // SAFETY: as in `gemm_ex`; the arrays hold `count` addresses each, of matrices of these layouts that may be
             // used on the handle's stream, and live until it is past the call. No two of the sums share an element, and they are exclusive: other matrices

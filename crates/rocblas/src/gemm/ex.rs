@@ -1,53 +1,12 @@
-use std::ffi::c_void;
-
 use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
-use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_pointer_mode, rocblas_status,
-};
+use rocblas_sys::{rocblas_gemm_algo, rocblas_gemm_flags};
 
 use super::product;
 use crate::element::{Element, GemmInput};
-use crate::functions::Routine;
-use crate::operands::{Call, Factor, Fetch, Taken};
-use crate::routine::call;
+use crate::operands::{Call, Factor, Fetch, Number, Taken};
+use crate::routine::{both, call};
 use crate::size::{Layout, long, shape};
 use crate::{Handle, Matrix, Op, Result};
-
-type Signature<I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    *mut c_void,
-    rocblas_datatype,
-    I,
-    rocblas_datatype,
-    rocblas_gemm_algo,
-    i32,
-    u32,
-) -> rocblas_status;
-
-fn gemm_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>> {
-    Routine {
-        narrow: ("rocblas_gemm_ex", api.rocblas_gemm_ex),
-        wide: ("rocblas_gemm_ex_64", api.rocblas_gemm_ex_64),
-        wide_since: "6.3",
-    }
-}
 
 impl Handle {
     /// `c = alpha * op_a(a) * op_b(b) + beta * c`, with elements narrower than the compute type: see [`GemmInput`] for
@@ -61,21 +20,20 @@ impl Handle {
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_ex<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Matrix<impl DeviceMemory<Element = In>>,
         b: Matrix<impl DeviceMemory<Element = In>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Matrix<impl DeviceMemoryMut<Element = Out>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_ex";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -84,7 +42,7 @@ impl Handle {
             ld: c.shape.ld,
             addend: c.as_read(),
         };
-        self.mixed(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
+        self.mixed((op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     /// `d = alpha * op_a(a) * op_b(b) + beta * c`: [`Handle::gemm_ex`] with the sum in another matrix. `c` and `d` have
@@ -95,26 +53,25 @@ impl Handle {
     /// As [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_ex_into<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Matrix<impl DeviceMemory<Element = In>>,
         b: Matrix<impl DeviceMemory<Element = In>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Matrix<impl DeviceMemory<Element = Out>>,
         d: Matrix<impl DeviceMemoryMut<Element = Out>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_ex_into";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let (Layout { rows, cols, .. }, found) = (c.layout, d.layout);
         if (found.rows, found.cols) != (rows, cols) {
             return Err(shape(CALL, "d", found, rows, cols));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let c = call.read("c", c)?;
@@ -124,15 +81,14 @@ impl Handle {
             sum: d.data.as_mut_ptr(),
             ld: d.shape.ld,
         };
-        self.mixed(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
+        self.mixed((op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     fn mixed<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
-        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
         sizes: [usize; 3],
-        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        (alpha, beta): (&Number<'_, Compute>, &Number<'_, Compute>),
         (a, b): (Input<'_, In>, Input<'_, In>),
         Sum { addend: c, sum, ld }: Sum<'_, Out>,
     ) -> Result<()> {
@@ -145,8 +101,8 @@ impl Handle {
         let [input, output, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
-            mode,
-            gemm_ex,
+            alpha.mode(),
+            both!(rocblas_gemm_ex, rocblas_gemm_ex_64, "6.3"),
             (m, n, k, lda, ldb, ldc, ldd),
             // SAFETY: the handle is alive. The scalars are of the type that is computed in: host values, read before
             // the call returns, or device memory to be read on the handle's stream, as the pointer mode says. The

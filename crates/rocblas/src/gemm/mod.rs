@@ -31,21 +31,20 @@ impl Handle {
     /// - A size needs the `_64` function, which the library lacks, or rocBLAS refused the call.
     #[doc(alias("rocblas_sgemm", "rocblas_dgemm", "rocblas_cgemm", "rocblas_zgemm"))]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm<'s, T: Scalar>(
+    pub fn gemm<T: Scalar>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
         b: Matrix<impl DeviceMemory<Element = T>>,
-        beta: impl Into<Factor<'s, T>>,
+        beta: impl Factor<T>,
         c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "gemm";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = product(CALL, op_a, a.layout, op_b, b.layout, ("c", c.layout))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -56,7 +55,7 @@ impl Handle {
         let [lda, ldb, ldc] = [a.shape, b.shape, c.shape].map(|layout| long(layout.ld));
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::gemm,
             (m, n, k, lda, ldb, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory

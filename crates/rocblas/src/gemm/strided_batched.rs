@@ -21,22 +21,21 @@ impl Handle {
         "rocblas_zgemm_strided_batched"
     ))]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_strided_batched<'s, T: Scalar>(
+    pub fn gemm_strided_batched<T: Scalar>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Batch<impl DeviceMemory<Element = T>>,
         b: Batch<impl DeviceMemory<Element = T>>,
-        beta: impl Into<Factor<'s, T>>,
+        beta: impl Factor<T>,
         c: Batch<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let shapes = [a.shape(), b.shape(), c.shape()];
         let sizes = products(CALL, (op_a, op_b), shapes)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -48,7 +47,7 @@ impl Handle {
         let [stride_a, stride_b, stride_c] = shapes.map(|shape| long(shape.stride));
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::gemm_strided_batched,
             (m, n, k, lda, ldb, ldc, count),
             // SAFETY: as in `gemm`; no two matrices of `c` share an element.

@@ -1,61 +1,12 @@
-use std::ffi::c_void;
-
 use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
-use rocblas_sys::{
-    Api, rocblas_datatype, rocblas_gemm_algo, rocblas_gemm_flags, rocblas_handle, rocblas_int, rocblas_operation,
-    rocblas_pointer_mode, rocblas_status, rocblas_stride,
-};
+use rocblas_sys::{rocblas_gemm_algo, rocblas_gemm_flags};
 
 use super::{products, same_count};
 use crate::element::{Element, GemmInput};
-use crate::functions::Routine;
-use crate::operands::{BatchShape, Call, Factor, Fetch, Taken};
-use crate::routine::call;
+use crate::operands::{BatchShape, Call, Factor, Fetch, Number, Taken};
+use crate::routine::{both, call};
 use crate::size::{long, shape};
 use crate::{Batch, Handle, Op, Result};
-
-type Signature<I> = unsafe extern "C" fn(
-    rocblas_handle,
-    rocblas_operation,
-    rocblas_operation,
-    I,
-    I,
-    I,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    rocblas_stride,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    rocblas_stride,
-    *const c_void,
-    *const c_void,
-    rocblas_datatype,
-    I,
-    rocblas_stride,
-    *mut c_void,
-    rocblas_datatype,
-    I,
-    rocblas_stride,
-    I,
-    rocblas_datatype,
-    rocblas_gemm_algo,
-    i32,
-    u32,
-) -> rocblas_status;
-
-fn gemm_strided_batched_ex(api: &Api) -> Routine<Signature<rocblas_int>, Signature<i64>> {
-    Routine {
-        narrow: ("rocblas_gemm_strided_batched_ex", api.rocblas_gemm_strided_batched_ex),
-        wide: (
-            "rocblas_gemm_strided_batched_ex_64",
-            api.rocblas_gemm_strided_batched_ex_64,
-        ),
-        wide_since: "6.3",
-    }
-}
 
 impl Handle {
     /// `c[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]` for every matrix of the batches, which have equal counts,
@@ -68,21 +19,20 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_strided_batched_ex<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_strided_batched_ex<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Batch<impl DeviceMemory<Element = In>>,
         b: Batch<impl DeviceMemory<Element = In>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Batch<impl DeviceMemoryMut<Element = Out>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched_ex";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = products(CALL, (op_a, op_b), [a.shape(), b.shape(), c.shape()])?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
@@ -91,7 +41,7 @@ impl Handle {
             shape: c.shape,
             addends: c.as_read(),
         };
-        self.mixed_strided(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
+        self.mixed_strided((op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     /// `d[i] = alpha * op_a(a[i]) * op_b(b[i]) + beta * c[i]`: [`Handle::gemm_strided_batched_ex`] with the sums in
@@ -102,19 +52,18 @@ impl Handle {
     /// A count does not fit, or as [`Handle::gemm`].
     #[doc(alias = "rocblas_gemm_strided_batched_ex")]
     #[expect(clippy::too_many_arguments, reason = "the field's own order of arguments")]
-    pub fn gemm_strided_batched_ex_into<'s, In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
+    pub fn gemm_strided_batched_ex_into<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         op_a: Op,
         op_b: Op,
-        alpha: impl Into<Factor<'s, Compute>>,
+        alpha: impl Factor<Compute>,
         a: Batch<impl DeviceMemory<Element = In>>,
         b: Batch<impl DeviceMemory<Element = In>>,
-        beta: impl Into<Factor<'s, Compute>>,
+        beta: impl Factor<Compute>,
         c: Batch<impl DeviceMemory<Element = Out>>,
         d: Batch<impl DeviceMemoryMut<Element = Out>>,
     ) -> Result<()> {
         const CALL: &str = "gemm_strided_batched_ex_into";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let sizes = products(CALL, (op_a, op_b), [a.shape(), b.shape(), c.shape()])?;
         let (addends, sums) = (c.shape(), d.shape());
         let (rows, cols) = (addends.layout.rows, addends.layout.cols);
@@ -123,7 +72,7 @@ impl Handle {
         }
         same_count(CALL, "c", addends.count, ("d", sums.count))?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let c = call.read("c", c)?;
@@ -133,15 +82,14 @@ impl Handle {
             shape: d.shape,
             addends: c,
         };
-        self.mixed_strided(mode, (op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
+        self.mixed_strided((op_a, op_b), sizes, (&alpha, &beta), (a, b), output)
     }
 
     fn mixed_strided<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
-        mode: rocblas_pointer_mode,
         (op_a, op_b): (Op, Op),
         sizes: [usize; 4],
-        (alpha, beta): (&Factor<'_, Compute>, &Factor<'_, Compute>),
+        (alpha, beta): (&Number<'_, Compute>, &Number<'_, Compute>),
         (a, b): (Inputs<'_, In>, Inputs<'_, In>),
         output: Sums<'_, Out>,
     ) -> Result<()> {
@@ -156,8 +104,12 @@ impl Handle {
         let [input, result, compute] = [In::DATATYPE, Out::DATATYPE, Compute::DATATYPE];
         call!(
             self,
-            mode,
-            gemm_strided_batched_ex,
+            alpha.mode(),
+            both!(
+                rocblas_gemm_strided_batched_ex,
+                rocblas_gemm_strided_batched_ex_64,
+                "6.3"
+            ),
             (m, n, k, lda, ldb, ldc, ldd, count),
             // SAFETY: as in `gemm_ex`; no two of the sums share an element, and they are exclusive: other matrices than
             // those of `c`, or `c` itself with the same layout.

@@ -11,15 +11,14 @@ impl Handle {
     ///
     /// The lengths differ, or as [`Handle::gemm`].
     #[doc(alias("rocblas_saxpy", "rocblas_daxpy", "rocblas_caxpy", "rocblas_zaxpy"))]
-    pub fn axpy<'s, T: Scalar>(
+    pub fn axpy<T: Scalar>(
         &self,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         x: Vector<impl DeviceMemory<Element = T>>,
         y: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let alpha = alpha.into();
         let mut call = Call::new(self.stream(), "axpy");
-        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let alpha = call.alpha(alpha, Fetch::Never)?;
         let x = call.read("x", x)?;
         let mut y = call.write("y", y)?;
         let ([n, incx], [_, incy]) = (x.sizes(), y.sizes());
@@ -29,7 +28,7 @@ impl Handle {
         }
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::axpy,
             (n, incx, incy),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to

@@ -12,14 +12,9 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_sscal", "rocblas_dscal", "rocblas_cscal", "rocblas_zscal"))]
-    pub fn scal<'s, T: Scalar>(
-        &self,
-        alpha: impl Into<Factor<'s, T>>,
-        x: Vector<impl DeviceMemoryMut<Element = T>>,
-    ) -> Result<()> {
-        let alpha = alpha.into();
+    pub fn scal<T: Scalar>(&self, alpha: impl Factor<T>, x: Vector<impl DeviceMemoryMut<Element = T>>) -> Result<()> {
         let mut call = Call::new(self.stream(), "scal");
-        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let alpha = call.alpha(alpha, Fetch::Never)?;
         let mut x = call.write("x", x)?;
         let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
@@ -27,7 +22,7 @@ impl Handle {
         }
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::scal,
             (n, incx),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to
@@ -44,14 +39,13 @@ impl Handle {
     ///
     /// As [`Handle::axpy`].
     #[doc(alias("rocblas_csscal", "rocblas_zdscal"))]
-    pub fn scal_real<'s, T: ComplexScalar>(
+    pub fn scal_real<T: ComplexScalar>(
         &self,
-        alpha: impl Into<Factor<'s, T::Real>>,
+        alpha: impl Factor<T::Real>,
         x: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let alpha = alpha.into();
         let mut call = Call::new(self.stream(), "scal_real");
-        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let alpha = call.alpha(alpha, Fetch::Never)?;
         let mut x = call.write("x", x)?;
         let [n, incx] = x.sizes_in_any_order();
         if n == 0 {
@@ -59,7 +53,7 @@ impl Handle {
         }
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::scal_real,
             (n, incx),
             // SAFETY: as in `scal`.

@@ -15,18 +15,17 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_sgemv", "rocblas_dgemv", "rocblas_cgemv", "rocblas_zgemv"))]
-    pub fn gemv<'s, T: Scalar>(
+    pub fn gemv<T: Scalar>(
         &self,
         op: Op,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
         x: Vector<impl DeviceMemory<Element = T>>,
-        beta: impl Into<Factor<'s, T>>,
+        beta: impl Factor<T>,
         y: Vector<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        let (alpha, beta) = (alpha.into(), beta.into());
         let mut call = Call::new(self.stream(), "gemv");
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Never)?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Never)?;
         let a = call.read("a", a)?;
         let x = call.read("x", x)?;
         let mut y = call.write("y", y)?;
@@ -40,7 +39,7 @@ impl Handle {
         }
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::gemv,
             (m, n, lda, incx, incy),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory

@@ -20,14 +20,14 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_sger", "rocblas_dger", "rocblas_cgeru", "rocblas_zgeru", "geru"))]
-    pub fn ger<'s, T: Scalar>(
+    pub fn ger<T: Scalar>(
         &self,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         x: Vector<impl DeviceMemory<Element = T>>,
         y: Vector<impl DeviceMemory<Element = T>>,
         a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        self.outer_product("ger", T::ger, alpha.into(), x, y, a)
+        self.outer_product("ger", T::ger, alpha, x, y, a)
     }
 
     /// `a = alpha * x * y^H + a`; the same as [`Handle::ger`] for real scalars.
@@ -36,27 +36,27 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_cgerc", "rocblas_zgerc"))]
-    pub fn gerc<'s, T: Scalar>(
+    pub fn gerc<T: Scalar>(
         &self,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         x: Vector<impl DeviceMemory<Element = T>>,
         y: Vector<impl DeviceMemory<Element = T>>,
         a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
-        self.outer_product("gerc", T::gerc, alpha.into(), x, y, a)
+        self.outer_product("gerc", T::gerc, alpha, x, y, a)
     }
 
     fn outer_product<T: Scalar>(
         &self,
         name: &'static str,
         functions: Functions<T>,
-        alpha: Factor<'_, T>,
+        alpha: impl Factor<T>,
         x: Vector<impl DeviceMemory<Element = T>>,
         y: Vector<impl DeviceMemory<Element = T>>,
         a: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         let mut call = Call::new(self.stream(), name);
-        let mode = call.alpha(&alpha, Fetch::Never)?;
+        let alpha = call.alpha(alpha, Fetch::Never)?;
         let x = call.read("x", x)?;
         let y = call.read("y", y)?;
         let mut a = call.write("a", a)?;
@@ -69,7 +69,7 @@ impl Handle {
         }
         call!(
             self,
-            mode,
+            alpha.mode(),
             functions,
             (m, n, incx, incy, lda),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to

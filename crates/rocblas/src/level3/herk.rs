@@ -15,17 +15,16 @@ impl Handle {
     ///
     /// `op` is [`Op::Transpose`] (the product would not be Hermitian), or as [`Handle::gemm`].
     #[doc(alias("rocblas_cherk", "rocblas_zherk"))]
-    pub fn herk<'s, T: ComplexScalar>(
+    pub fn herk<T: ComplexScalar>(
         &self,
         fill: Fill,
         op: Op,
-        alpha: impl Into<Factor<'s, T::Real>>,
+        alpha: impl Factor<T::Real>,
         a: Matrix<impl DeviceMemory<Element = T>>,
-        beta: impl Into<Factor<'s, T::Real>>,
+        beta: impl Factor<T::Real>,
         c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "herk";
-        let (alpha, beta) = (alpha.into(), beta.into());
         if op == Op::Transpose {
             return Err(Error::Unsupported {
                 call: CALL,
@@ -39,7 +38,7 @@ impl Handle {
             return Err(shape(CALL, "c", c.layout, n, n));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut c = call.write("c", c)?;
         if n == 0 {
@@ -48,7 +47,7 @@ impl Handle {
         let [n, k, lda, ldc] = [n, k, a.shape.ld, c.shape.ld].map(long);
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::herk,
             (n, k, lda, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory

@@ -16,17 +16,16 @@ impl Handle {
     /// `op` is [`Op::ConjTranspose`] and the scalar complex (the product would not be symmetric), or as
     /// [`Handle::gemm`].
     #[doc(alias("rocblas_ssyrk", "rocblas_dsyrk", "rocblas_csyrk", "rocblas_zsyrk"))]
-    pub fn syrk<'s, T: Scalar>(
+    pub fn syrk<T: Scalar>(
         &self,
         fill: Fill,
         op: Op,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
-        beta: impl Into<Factor<'s, T>>,
+        beta: impl Factor<T>,
         c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "syrk";
-        let (alpha, beta) = (alpha.into(), beta.into());
         let complex = size_of::<T>() != size_of::<T::Real>();
         if op == Op::ConjTranspose && complex {
             return Err(Error::Unsupported {
@@ -41,7 +40,7 @@ impl Handle {
             return Err(shape(CALL, "c", c.layout, n, n));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha_and_beta(&alpha, &beta, Fetch::Perhaps(self))?;
+        let (alpha, beta) = call.alpha_and_beta(alpha, beta, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut c = call.write("c", c)?;
         if n == 0 {
@@ -50,7 +49,7 @@ impl Handle {
         let [n, k, lda, ldc] = [n, k, a.shape.ld, c.shape.ld].map(long);
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::syrk,
             (n, k, lda, ldc),
             // SAFETY: the handle is alive. The scalars are host values, read before the call returns, or device memory

@@ -1,7 +1,6 @@
 use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice};
-use rocblas_sys::rocblas_pointer_mode;
 
-use crate::operands::{Call, Factor, Fetch, Taken};
+use crate::operands::{Call, Factor, Fetch, Number, Taken};
 use crate::routine::call;
 use crate::size::{Layout, long, shape};
 use crate::{Handle, Matrix, Result, Scalar, Triangle};
@@ -17,28 +16,27 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_strmm", "rocblas_dtrmm", "rocblas_ctrmm", "rocblas_ztrmm"))]
-    pub fn trmm<'s, T: Scalar>(
+    pub fn trmm<T: Scalar>(
         &self,
         triangle: Triangle,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
         b: Matrix<impl DeviceMemory<Element = T>>,
         c: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "trmm";
-        let alpha = alpha.into();
         triangle.check(CALL, a.layout, b.layout)?;
         let (Layout { rows, cols, .. }, found) = (b.layout, c.layout);
         if (found.rows, found.cols) != (rows, cols) {
             return Err(shape(CALL, "c", found, rows, cols));
         }
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
+        let alpha = call.alpha(alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let b = call.read("b", b)?;
         let mut c = call.write("c", c)?;
         let product = (c.data.as_mut_ptr(), c.shape.ld);
-        self.triangular_product(mode, triangle, &alpha, a, b, product)
+        self.triangular_product(triangle, &alpha, a, b, product)
     }
 
     /// `b = alpha * op(a) * b` or `b = alpha * b * op(a)`: [`Handle::trmm`] with the product in the place of `b`.
@@ -47,29 +45,27 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_strmm", "rocblas_dtrmm", "rocblas_ctrmm", "rocblas_ztrmm"))]
-    pub fn trmm_in_place<'s, T: Scalar>(
+    pub fn trmm_in_place<T: Scalar>(
         &self,
         triangle: Triangle,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
         b: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "trmm_in_place";
-        let alpha = alpha.into();
         triangle.check(CALL, a.layout, b.layout)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
+        let alpha = call.alpha(alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut b = call.write("b", b)?;
         let product = (b.data.as_mut_ptr(), b.shape.ld);
-        self.triangular_product(mode, triangle, &alpha, a, b.as_read(), product)
+        self.triangular_product(triangle, &alpha, a, b.as_read(), product)
     }
 
     fn triangular_product<T: Scalar>(
         &self,
-        mode: rocblas_pointer_mode,
         triangle: Triangle,
-        alpha: &Factor<'_, T>,
+        alpha: &Number<'_, T>,
         a: Taken<DeviceSlice<'_, T>, Layout>,
         b: Taken<DeviceSlice<'_, T>, Layout>,
         (c, ldc): (*mut T, usize),
@@ -81,7 +77,7 @@ impl Handle {
         let Triangle { side, fill, op, diag } = triangle;
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::trmm,
             (m, n, lda, ldb, ldc),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to

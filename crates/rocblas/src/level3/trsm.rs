@@ -16,18 +16,17 @@ impl Handle {
     ///
     /// As [`Handle::gemm`].
     #[doc(alias("rocblas_strsm", "rocblas_dtrsm", "rocblas_ctrsm", "rocblas_ztrsm"))]
-    pub fn trsm<'s, T: Scalar>(
+    pub fn trsm<T: Scalar>(
         &self,
         triangle: Triangle,
-        alpha: impl Into<Factor<'s, T>>,
+        alpha: impl Factor<T>,
         a: Matrix<impl DeviceMemory<Element = T>>,
         b: Matrix<impl DeviceMemoryMut<Element = T>>,
     ) -> Result<()> {
         const CALL: &str = "trsm";
-        let alpha = alpha.into();
         triangle.check(CALL, a.layout, b.layout)?;
         let mut call = Call::new(self.stream(), CALL);
-        let mode = call.alpha(&alpha, Fetch::Perhaps(self))?;
+        let alpha = call.alpha(alpha, Fetch::Perhaps(self))?;
         let a = call.read("a", a)?;
         let mut b = call.write("b", b)?;
         let [m, n, lda, ldb] = [b.shape.rows, b.shape.cols, a.shape.ld, b.shape.ld].map(long);
@@ -37,7 +36,7 @@ impl Handle {
         let Triangle { side, fill, op, diag } = triangle;
         call!(
             self,
-            mode,
+            alpha.mode(),
             T::trsm,
             (m, n, lda, ldb),
             // SAFETY: the handle is alive. `alpha` is a host value, read before the call returns, or device memory to

@@ -158,12 +158,21 @@ impl<'h> Call<'h> {
         Ok(slice)
     }
 
-    /// Notes a number in device memory.
-    pub(crate) fn read_element<T>(&mut self, argument: &'static str, slice: &DeviceSlice<'_, T>) -> Result<()> {
-        self.check_stream(argument, slice.stream())?;
-        self.check_aligned(argument, slice)?;
+    /// Takes memory of exactly one element, to be read.
+    pub(crate) fn read_element<'s, M>(
+        &mut self,
+        argument: &'static str,
+        memory: M,
+    ) -> Result<DeviceSlice<'s, M::Element>>
+    where
+        'h: 's,
+        M: DeviceMemory + 's,
+    {
+        self.one_element(argument, memory.len())?;
+        let slice = self.read_all(argument, memory)?;
         self.one_element(argument, slice.len())?;
-        self.note(argument, false, Place::of(slice))
+        self.note(argument, false, Place::of(&slice))?;
+        Ok(slice)
     }
 
     /// All elements of a memory, to be read.

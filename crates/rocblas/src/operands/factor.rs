@@ -1,49 +1,82 @@
-use hip::DeviceSlice;
+use hip::{DeviceMemory, DeviceSlice};
 use rocblas_sys::rocblas_pointer_mode;
 
 use super::call::Call;
+use crate::element::Element;
 use crate::{Error, Handle, Result};
 
-/// `alpha` or `beta` of a call: a number of the host, or one in device memory.
+/// `alpha` or `beta` of a call: a number of the host, or [`OnDevice`] one in device memory.
 ///
-/// Numbers convert into it, so a host value is written as is: `blas.gemm(…, 1.0, …)`. So do device slices of one
-/// element: the device then reads the number when the stream reaches the call, and the host need not know it. `alpha`
-/// and `beta` of one call are both of the same kind, because the library has one *pointer mode* for both; the call sets
-/// and restores it.
+/// A host value is written as is, `blas.gemm(…, 1.0, …)`, and is read before the call returns. `alpha` and `beta` of one
+/// call are both of the same kind, because the library has one *pointer mode* for both; the call sets and restores it.
+#[doc(alias("rocblas_pointer_mode", "alpha", "beta"))]
+#[diagnostic::on_unimplemented(note = "a number in device memory is passed as `OnDevice(memory)`")]
+pub trait Factor<T>: sealed::Take<T> {}
+
+/// A [`Factor`] in device memory: memory of exactly one element. The device reads it when the stream reaches the call, so
+/// the host need not know the number.
 ///
-/// With device numbers the products of level 3 (`gemm` and the like) block the host until the stream has reached them:
-/// rocBLAS fetches `alpha` and `beta` there (library/src/blas3/rocblas_gemm.hpp). It copies them with HIP, so they
-/// cannot lie in memory that another runtime owns.
+/// With numbers in device memory the products of level 3 (`gemm` and the like) block the host until the stream has
+/// reached them: rocBLAS fetches `alpha` and `beta` there (library/src/blas3/rocblas_gemm.hpp). It copies them with HIP,
+/// so they cannot lie in memory that another runtime owns.
 ///
-/// A number in device memory is borrowed until the call is made:
+/// The memory is borrowed until the call is made:
 ///
 /// ```compile_fail,E0505
-/// # use rocblas::{Handle, Result};
+/// # use rocblas::{Handle, OnDevice, Result, Vector};
 /// fn early(blas: &Handle, number: hip::DeviceBuffer<f32>, x: &mut hip::DeviceBuffer<f32>) -> Result<()> {
-///     let alpha = number.on(blas.stream())?;
+///     let alpha = OnDevice(&number);
 ///     drop(number);
-///     blas.scal(alpha, x.into())
+///     blas.scal(alpha, Vector::from(x))
 /// }
 /// ```
 #[derive(Debug, Clone, Copy)]
-#[doc(alias("rocblas_pointer_mode", "alpha", "beta"))]
-pub enum Factor<'a, T> {
+pub struct OnDevice<M>(pub M);
+
+impl<T: Element> Factor<T> for T {}
+
+impl<M: DeviceMemory> Factor<M::Element> for OnDevice<M> {}
+
+pub(crate) mod sealed {
+    use super::{Call, Number, Result};
+
+    /// Public in name only: the crate does not export this module.
+    pub trait Take<T> {
+        /// Takes the memory, if it is in any.
+        fn take<'h, 's>(self, call: &mut Call<'h>, argument: &'static str) -> Result<Number<'s, T>>
+        where
+            'h: 's,
+            Self: 's;
+    }
+}
+
+impl<T: Element> sealed::Take<T> for T {
+    fn take<'h, 's>(self, _: &mut Call<'h>, _: &'static str) -> Result<Number<'s, T>>
+    where
+        'h: 's,
+        Self: 's,
+    {
+        Ok(Number::Host(self))
+    }
+}
+
+impl<M: DeviceMemory> sealed::Take<M::Element> for OnDevice<M> {
+    fn take<'h, 's>(self, call: &mut Call<'h>, argument: &'static str) -> Result<Number<'s, M::Element>>
+    where
+        'h: 's,
+        Self: 's,
+    {
+        call.read_element(argument, self.0).map(Number::Device)
+    }
+}
+
+/// A factor that the call took.
+#[derive(Debug)]
+pub enum Number<'a, T> {
     /// Read before the call returns.
     Host(T),
     /// One element, read in stream order.
     Device(DeviceSlice<'a, T>),
-}
-
-impl<T> From<T> for Factor<'_, T> {
-    fn from(value: T) -> Self {
-        Self::Host(value)
-    }
-}
-
-impl<'a, T> From<DeviceSlice<'a, T>> for Factor<'a, T> {
-    fn from(value: DeviceSlice<'a, T>) -> Self {
-        Self::Device(value)
-    }
 }
 
 /// Whether rocBLAS may have to copy a scalar to the host itself.
@@ -55,7 +88,7 @@ pub(crate) enum Fetch<'h> {
     Perhaps(&'h Handle),
 }
 
-impl<T> Factor<'_, T> {
+impl<T> Number<'_, T> {
     pub(crate) fn mode(&self) -> rocblas_pointer_mode {
         match self {
             Self::Host(_) => rocblas_pointer_mode::rocblas_pointer_mode_host,
@@ -72,46 +105,55 @@ impl<T> Factor<'_, T> {
     }
 }
 
-impl Call<'_> {
-    /// Notes the one scalar of the call and returns the pointer mode it needs.
-    pub(crate) fn alpha<T>(&mut self, alpha: &Factor<'_, T>, fetch: Fetch<'_>) -> Result<rocblas_pointer_mode> {
-        self.scalar("alpha", alpha, fetch)?;
-        Ok(alpha.mode())
+impl<'h> Call<'h> {
+    /// Takes the one scalar of the call.
+    pub(crate) fn alpha<'s, T, A>(&mut self, alpha: A, fetch: Fetch<'_>) -> Result<Number<'s, T>>
+    where
+        'h: 's,
+        A: Factor<T> + 's,
+    {
+        self.scalar("alpha", alpha, fetch)
     }
 
-    /// Notes the two scalars of the call and returns the pointer mode they need.
-    pub(crate) fn alpha_and_beta<T>(
+    /// Takes the two scalars of the call, which need one pointer mode.
+    pub(crate) fn alpha_and_beta<'s, T, A, B>(
         &mut self,
-        alpha: &Factor<'_, T>,
-        beta: &Factor<'_, T>,
+        alpha: A,
+        beta: B,
         fetch: Fetch<'_>,
-    ) -> Result<rocblas_pointer_mode> {
-        self.scalar("alpha", alpha, fetch)?;
-        self.scalar("beta", beta, fetch)?;
-        let (found, expected) = match (alpha, beta) {
-            (Factor::Host(_), Factor::Device(_)) => ("in device memory", "a host value, as alpha is"),
-            (Factor::Device(_), Factor::Host(_)) => ("a host value", "device memory, as alpha does"),
-            _ => return Ok(alpha.mode()),
+    ) -> Result<(Number<'s, T>, Number<'s, T>)>
+    where
+        'h: 's,
+        A: Factor<T> + 's,
+        B: Factor<T> + 's,
+    {
+        let alpha = self.scalar("alpha", alpha, fetch)?;
+        let beta = self.scalar("beta", beta, fetch)?;
+        let (found, expected) = match (&alpha, &beta) {
+            (Number::Host(_), Number::Device(_)) => ("in device memory", "a host value, as alpha is"),
+            (Number::Device(_), Number::Host(_)) => ("a host value", "device memory, as alpha does"),
+            _ => return Ok((alpha, beta)),
         };
         Err(self.unsupported("beta", found, expected))
     }
 
-    fn scalar<T>(&mut self, argument: &'static str, factor: &Factor<'_, T>, fetch: Fetch<'_>) -> Result<()> {
-        let Factor::Device(slice) = factor else {
-            return Ok(());
-        };
-        self.read_element(argument, slice)?;
-        let Fetch::Perhaps(handle) = fetch else {
-            return Ok(());
-        };
-        if slice.is_foreign() {
-            return Err(self.unsupported(
-                argument,
-                "in memory that another runtime owns",
-                "a host value, or memory of HIP",
-            ));
+    fn scalar<'s, T, F>(&mut self, argument: &'static str, factor: F, fetch: Fetch<'_>) -> Result<Number<'s, T>>
+    where
+        'h: 's,
+        F: Factor<T> + 's,
+    {
+        let number = factor.take(self, argument)?;
+        if let (Number::Device(slice), Fetch::Perhaps(handle)) = (&number, fetch) {
+            if slice.is_foreign() {
+                return Err(self.unsupported(
+                    argument,
+                    "in memory that another runtime owns",
+                    "a host value, or memory of HIP",
+                ));
+            }
+            handle.before_fetch(self.name())?;
         }
-        handle.before_fetch(self.name())
+        Ok(number)
     }
 
     fn unsupported(&self, argument: &'static str, found: &str, expected: &'static str) -> Error {

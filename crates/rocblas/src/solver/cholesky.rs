@@ -7,7 +7,7 @@ use super::call::{Call, square};
 use super::held::Held;
 use super::info::{Failure, Info, Meaning};
 use super::matrices::{Matrices, Single};
-use crate::functions::solver::CholeskyRoutines;
+use crate::functions::solver::SolverRoutines;
 use crate::operands;
 use crate::size::int;
 use crate::{Fill, Handle, Result, Scalar};

@@ -9,7 +9,7 @@ use super::held::Held;
 use super::info::{Failure, Info, Meaning};
 use super::matrices::{Matrices, Single};
 use super::pivots::Pivots;
-use crate::functions::solver::LuRoutines;
+use crate::functions::solver::SolverRoutines;
 use crate::size::int;
 use crate::{Handle, Op, Result, Scalar};
 

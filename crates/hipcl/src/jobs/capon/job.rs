@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use clmgr::NdRange;
-use clmgr::fft::Direction;
+use clmgr_fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig, PinnedBuffer};
 use interop::{Bridge, Category, Meter, Shared};
 use platform::Platform;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use bytemuck::{Pod, Zeroable};
 use clmgr::NdRange;
-use clmgr::fft::Direction;
+use clmgr_fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig};
 use interop::{Bridge, Category, Residency, Route, Shared};
 use platform::Platform;

@@ -215,7 +215,7 @@ impl World {
         };
         let grant = || {
             let granted = self.views.admit(view, &self.orders, lane, claim, work);
-            let ((), hold) = granted.expect("no hand-over fails");
+            let ((), hold) = granted.expect("no hand-off fails");
             if is_alone {
                 self.give(lane, access);
             }

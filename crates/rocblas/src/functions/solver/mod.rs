@@ -1,19 +1,17 @@
 //! rocSOLVER's C functions by routine: which one a call means follows from its scalar and from the form of its
 //! operands.
 
-mod cholesky;
-mod lu;
 mod operand;
+mod routines;
 mod target;
 
-pub(crate) use cholesky::CholeskyRoutines;
-pub(crate) use lu::LuRoutines;
 use num_complex::Complex;
 pub(crate) use operand::{Form, Operand, RawPivots};
+pub(crate) use routines::SolverRoutines;
 pub(crate) use target::{Called, Target};
 
 /// All of them for one scalar. Public in name only: the crate does not export this module.
-pub trait Routines: LuRoutines + CholeskyRoutines {
+pub trait Routines: SolverRoutines {
     /// The element's type in mirror.hip.
     const ELEMENT: &'static str;
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::factor::radices;
 use crate::error::Result;
+use crate::factor::radices;
 
 /// What the transforms of a tile are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transforms {
+pub(crate) enum Transforms {
     /// Rows, one behind the other.
     Rows,
     /// The columns of a matrix, which are written in blocks for the second step: `block` numbers
@@ -28,7 +28,7 @@ pub(super) enum Transforms {
 
 /// What is free in a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// About the number of complex numbers that a work-item holds.
     pub values: usize,
     pub columns: usize,
@@ -38,7 +38,7 @@ pub(super) struct Shape {
 
 /// A tile of `columns` transforms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(crate) struct Tile {
     pub len: usize,
     pub radices: Vec<usize>,
     /// The work-items of a transform.

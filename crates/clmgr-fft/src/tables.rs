@@ -1,10 +1,11 @@
 //! Factors (roots of unity), computed in double precision and rounded once.
 
-use crate::C32;
-use crate::fft::Direction;
+use clmgr::C32;
+
+use crate::Direction;
 
 /// The number of bits of an index that the fine table of a pair covers.
-pub(super) const FINE_BITS: u32 = 11;
+pub(crate) const FINE_BITS: u32 = 11;
 
 /// exp(∓2πi `turn`/`len`), minus for the forward direction.
 fn root(turn: u64, len: u64, direction: Direction) -> C32 {
@@ -19,14 +20,14 @@ fn root(turn: u64, len: u64, direction: Direction) -> C32 {
 }
 
 /// Where the factors of each pass begin, in floats, and the factors themselves.
-pub(super) struct PassFactors {
+pub(crate) struct PassFactors {
     pub offsets: Vec<usize>,
     pub data: Vec<f32>,
 }
 
 /// The factors w^(p j) of each pass but the last, by p and then j = 1..radix. In the wide form each is
 /// (re, re, -im, im), else (re, im).
-pub(super) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) -> PassFactors {
+pub(crate) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) -> PassFactors {
     let mut rest: usize = radices.iter().product();
     let mut offsets = Vec::new();
     let mut data = Vec::new();
@@ -55,12 +56,12 @@ pub(super) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) 
 }
 
 /// All roots of `len`, by turn.
-pub(super) fn roots(len: usize, direction: Direction) -> Vec<C32> {
+pub(crate) fn roots(len: usize, direction: Direction) -> Vec<C32> {
     (0..len as u64).map(|turn| root(turn, len as u64, direction)).collect()
 }
 
 /// The factors of the first pass of a row, of radix 8: by j = 1..8 and then p.
-pub(super) fn row_factors(len: usize, direction: Direction) -> Vec<C32> {
+pub(crate) fn row_factors(len: usize, direction: Direction) -> Vec<C32> {
     let m = len / 8;
     (1..8)
         .flat_map(|j| (0..m).map(move |p| root((p * j) as u64, len as u64, direction)))
@@ -68,7 +69,7 @@ pub(super) fn row_factors(len: usize, direction: Direction) -> Vec<C32> {
 }
 
 /// A pair of tables whose product gives any root of `len`.
-pub(super) fn coarse_and_fine(len: usize, direction: Direction) -> (Vec<C32>, Vec<C32>) {
+pub(crate) fn coarse_and_fine(len: usize, direction: Direction) -> (Vec<C32>, Vec<C32>) {
     let fine = 1u64 << FINE_BITS;
     let coarse = (len as u64).div_ceil(fine);
     (
@@ -78,7 +79,7 @@ pub(super) fn coarse_and_fine(len: usize, direction: Direction) -> (Vec<C32>, Ve
 }
 
 /// The factors between the steps of a split for eight neighbouring columns, by row.
-pub(super) fn beside_factors(height: usize, len: usize, direction: Direction) -> Vec<C32> {
+pub(crate) fn beside_factors(height: usize, len: usize, direction: Direction) -> Vec<C32> {
     (0..height)
         .flat_map(|row| (0..8).map(move |column| root((row * column) as u64, len as u64, direction)))
         .collect()

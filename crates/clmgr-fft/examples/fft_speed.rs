@@ -1,6 +1,6 @@
 //! FFT throughput beside a plain copy kernel and single-threaded rustfft.
 //!
-//! `cargo run --release -p clmgr --example fft_speed [ARGUMENT …]`, arguments taken in order:
+//! `cargo run --release -p clmgr-fft --example fft_speed [ARGUMENT …]`, arguments taken in order:
 //!
 //! | argument | meaning |
 //! |---|---|
@@ -17,8 +17,8 @@
 
 use std::time::Instant;
 
-use clmgr::fft::{Direction, Plan, Tuning, Way};
 use clmgr::{Arg, C32, Context, DeviceKind, Manager, NdRange, Program, ProgramCache, Queue, RegularBuffer};
+use clmgr_fft::{Direction, Plan, Tuning, Way};
 use rustfft::num_complex::Complex;
 
 const SOURCE: &str = "
@@ -146,7 +146,7 @@ impl Bench {
         Ok(false)
     }
 
-    fn plan(&self, len: usize, batch: usize) -> clmgr::Result<Plan> {
+    fn plan(&self, len: usize, batch: usize) -> clmgr_fft::Result<Plan> {
         let (context, programs) = (&self.context, &self.programs);
         let way = match self.settings.way {
             Some(way) => way,

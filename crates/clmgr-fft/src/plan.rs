@@ -3,22 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+use clmgr::{Arg, C32, Context, Error, ProgramCache, Queue, Result};
 use parking_lot::Mutex;
 
-use super::Direction;
-use super::factor::radices;
-use super::memory::Form;
-use super::schedule::{Launch, Operand, Prepared, Schedule, Shape, Stages};
-use super::scratch::{self, Scratches, grown};
-use super::steps::Maker;
-use super::tuning::Tuning;
-use super::way::{Way, choose, suits};
-use crate::C32;
-use crate::cache::ProgramCache;
-use crate::context::Context;
-use crate::error::{Error, Result, bytes_of};
-use crate::kernel::Arg;
-use crate::queue::Queue;
+use crate::Direction;
+use crate::error;
+use crate::factor::radices;
+use crate::memory::Form;
+use crate::schedule::{Launch, Operand, Prepared, Schedule, Shape, Stages};
+use crate::scratch::{self, Scratches, grown};
+use crate::steps::Maker;
+use crate::tuning::Tuning;
+use crate::way::{Way, choose, suits};
 
 /// The transform of `batch` rows of `len` complex numbers, one row behind the other.
 ///
@@ -54,10 +50,10 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::FftFactor`] with the factor if `len` has one other than 2, 3 and 5;
+    /// [`Length`](crate::Error::Length) with the factor if `len` has one other than 2, 3 and 5;
     /// [`Error::Zero`]; [`Error::TooLarge`] if the data does not fit into the address space;
     /// [`Error::ContextMismatch`] if the cache is of another context.
-    pub fn new(context: &Context, programs: &ProgramCache, len: usize, batch: usize) -> Result<Self> {
+    pub fn new(context: &Context, programs: &ProgramCache, len: usize, batch: usize) -> error::Result<Self> {
         radices(len, 8)?;
         Self::with_way(context, programs, len, batch, choose(context, len))
     }
@@ -68,7 +64,13 @@ impl Plan {
     ///
     /// As [`new`](Self::new), and [`Error::NotSupported`] if the way does not take this length on
     /// this device.
-    pub fn with_way(context: &Context, programs: &ProgramCache, len: usize, batch: usize, way: Way) -> Result<Self> {
+    pub fn with_way(
+        context: &Context,
+        programs: &ProgramCache,
+        len: usize,
+        batch: usize,
+        way: Way,
+    ) -> error::Result<Self> {
         Self::with_tuning(context, programs, len, batch, way, Tuning::default())
     }
 
@@ -85,37 +87,39 @@ impl Plan {
         batch: usize,
         way: Way,
         tuning: Tuning,
-    ) -> Result<Self> {
+    ) -> error::Result<Self> {
         radices(len, 8)?;
         if batch == 0 {
             return Err(Error::Zero {
                 what: "the number of transforms",
-            });
+            }
+            .into());
         }
         if programs.context() != context {
             return Err(Error::ContextMismatch {
                 what: "the program cache",
-            });
+            }
+            .into());
         }
-        let all = len.checked_mul(batch).ok_or(Error::TooLarge {
-            what: "the data of an FFT",
-            got: format!("{len} x {batch} complex numbers"),
-            limit: isize::MAX as u64,
-        })?;
-        bytes_of::<C32>("the data of an FFT", all)?;
+        let all = len.checked_mul(batch);
+        let bytes = all.and_then(|all| all.checked_mul(size_of::<C32>()));
+        if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            return Err(too_large(
+                "the data of an FFT",
+                format!("{len} x {batch} complex numbers"),
+                isize::MAX as u64,
+            ));
+        }
         if u32::try_from(len).is_err() {
-            return Err(Error::TooLarge {
-                what: "the length of an FFT",
-                got: len.to_string(),
-                limit: u32::MAX.into(),
-            });
+            return Err(too_large("the length of an FFT", len.to_string(), u32::MAX.into()));
         }
         if let Err(reason) = suits(context, len, way, &tuning) {
             return Err(Error::NotSupported {
                 what: format!("an FFT of length {len} by {way}"),
                 device: context.device().name().to_owned(),
                 reason,
-            });
+            }
+            .into());
         }
         Ok(Self(Arc::new(Inner {
             context: context.clone(),
@@ -134,7 +138,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`Program::build`](crate::Program::build).
+    /// As [`Program::build`](clmgr::Program::build).
     pub fn prepare(&self, direction: Direction) -> Result<()> {
         self.prepared(direction).map(drop)
     }
@@ -148,7 +152,7 @@ impl Plan {
     ///
     /// # Safety
     ///
-    /// Both arguments are alive, and stay alive as [`Kernel::launch`](crate::Kernel::launch) says. Each holds
+    /// Both arguments are alive, and stay alive as [`Kernel::launch`](clmgr::Kernel::launch) says. Each holds
     /// `len * batch` complex numbers in single precision. They are the same, or do not overlap.
     /// Until the transform has ended, nothing else writes either of them, and nothing else reads
     /// `out`.
@@ -260,7 +264,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`prepare`](Self::prepare) and [`Program::build_log`](crate::Program::build_log).
+    /// As [`prepare`](Self::prepare) and [`Program::build_log`](clmgr::Program::build_log).
     pub fn build_logs(&self, direction: Direction) -> Result<Vec<String>> {
         let prepared = self.prepared(direction)?;
         let logs = prepared.kernels.iter();
@@ -320,6 +324,10 @@ impl Plan {
         *kept = Some(prepared.clone());
         Ok(prepared)
     }
+}
+
+fn too_large(what: &'static str, got: String, limit: u64) -> error::Error {
+    Error::TooLarge { what, got, limit }.into()
 }
 
 impl fmt::Debug for Plan {

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::Direction;
-use super::tables::FINE_BITS;
+use crate::Direction;
+use crate::tables::FINE_BITS;
 
-const BUTTERFLIES: &str = include_str!("../../kernels/fft.cl");
+const BUTTERFLIES: &str = include_str!("../kernels/fft.cl");
 
 /// The kernels behind the butterflies.
 #[derive(Clone, Copy)]
-pub(super) enum Template {
+pub(crate) enum Template {
     Wide,
     Narrow,
     Tile,
@@ -18,15 +18,15 @@ pub(super) enum Template {
 impl Template {
     fn text(self) -> &'static str {
         match self {
-            Self::Wide => include_str!("../../kernels/fft_wide.cl"),
-            Self::Narrow => include_str!("../../kernels/fft_narrow.cl"),
-            Self::Tile => include_str!("../../kernels/fft_tile.cl"),
+            Self::Wide => include_str!("../kernels/fft_wide.cl"),
+            Self::Narrow => include_str!("../kernels/fft_narrow.cl"),
+            Self::Tile => include_str!("../kernels/fft_tile.cl"),
         }
     }
 }
 
 /// The source of a program, before its template.
-pub(super) struct Source {
+pub(crate) struct Source {
     defines: String,
     template: Template,
 }
@@ -65,7 +65,7 @@ impl Source {
 }
 
 /// Where the wide passes of a kernel read first and write last.
-pub(super) struct WidePasses<'a> {
+pub(crate) struct WidePasses<'a> {
     pub radices: &'a [usize],
     pub offsets: &'a [usize],
     /// The accessor of the first pass, e.g. `LOAD_A`.
@@ -75,7 +75,7 @@ pub(super) struct WidePasses<'a> {
 }
 
 /// The passes as calls of the template's macros, and the private array that holds the result.
-pub(super) fn wide_body(passes: &WidePasses<'_>) -> (String, char) {
+pub(crate) fn wide_body(passes: &WidePasses<'_>) -> (String, char) {
     let mut body = String::new();
     let mut load = passes.load.to_owned();
     let mut current = passes.load.chars().last().unwrap_or('A');
@@ -106,7 +106,7 @@ pub(super) fn wide_body(passes: &WidePasses<'_>) -> (String, char) {
 }
 
 /// The passes of the kernel in local memory.
-pub(super) fn local_body(radices: &[usize], offsets: &[usize], group: usize, items: usize) -> String {
+pub(crate) fn local_body(radices: &[usize], offsets: &[usize], group: usize, items: usize) -> String {
     let len: usize = radices.iter().product();
     let mut body = String::new();
     let mut s = 1;
@@ -131,7 +131,7 @@ pub(super) fn local_body(radices: &[usize], offsets: &[usize], group: usize, ite
 }
 
 /// A kernel for each pass in global memory.
-pub(super) fn global_body(radices: &[usize]) -> String {
+pub(crate) fn global_body(radices: &[usize]) -> String {
     let mut body = String::new();
     let mut s = 1;
     let mut rest: usize = radices.iter().product();
@@ -143,6 +143,6 @@ pub(super) fn global_body(radices: &[usize]) -> String {
     body
 }
 
-pub(super) fn pass_name(index: usize) -> String {
+pub(crate) fn pass_name(index: usize) -> String {
     format!("fft_pass{index}")
 }

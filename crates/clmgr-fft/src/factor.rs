@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 ///
 /// A large radix means fewer passes over the data, and the largest come first, where the runs of
 /// consecutive elements are shortest.
-pub(super) fn radices(len: usize, largest: usize) -> Result<Vec<usize>> {
+pub(crate) fn radices(len: usize, largest: usize) -> Result<Vec<usize>> {
     if len == 0 {
-        return Err(Error::Zero {
+        return Err(Error::Cl(clmgr::Error::Zero {
             what: "the length of an FFT",
-        });
+        }));
     }
     let mut rest = len;
     let mut count = |prime| {
@@ -25,7 +25,7 @@ pub(super) fn radices(len: usize, largest: usize) -> Result<Vec<usize>> {
     let (twos, threes, fives) = (count(2), count(3), count(5));
     if rest != 1 {
         let factor = smallest_factor(rest);
-        return Err(Error::FftFactor {
+        return Err(Error::Length {
             len,
             factor,
             next: next_supported(len),
@@ -86,7 +86,7 @@ fn next_supported(len: usize) -> usize {
 
 /// Two factors of `len`, as close to each other as possible, the first a multiple of eight and
 /// both at least eight and at most `limit`.
-pub(super) fn split(len: usize, limit: usize) -> Option<(usize, usize)> {
+pub(crate) fn split(len: usize, limit: usize) -> Option<(usize, usize)> {
     (1..=limit / 8)
         .map(|eighth| 8 * eighth)
         .filter(|height| len.is_multiple_of(*height))
@@ -117,19 +117,19 @@ mod tests {
 
     #[test]
     fn another_factor_is_named_together_with_the_next_length() {
-        let Err(Error::FftFactor { factor, next, .. }) = radices(4000 * 7, 8) else {
+        let Err(Error::Length { factor, next, .. }) = radices(4000 * 7, 8) else {
             panic!("a factor of 7 was accepted");
         };
         assert_eq!((factor, next), (7, 28125));
-        let Err(Error::FftFactor { factor, next, .. }) = radices(2 * 11 * 31, 8) else {
+        let Err(Error::Length { factor, next, .. }) = radices(2 * 11 * 31, 8) else {
             panic!("a factor of 11 was accepted");
         };
         assert_eq!((factor, next), (11, 720));
-        let Err(Error::FftFactor { factor, .. }) = radices(10007, 8) else {
+        let Err(Error::Length { factor, .. }) = radices(10007, 8) else {
             panic!("a prime was accepted");
         };
         assert_eq!(factor, 10007);
-        assert!(matches!(radices(0, 8), Err(Error::Zero { .. })));
+        assert!(matches!(radices(0, 8), Err(Error::Cl(clmgr::Error::Zero { .. }))));
         assert!(radices(usize::MAX, 8).is_err());
     }
 

@@ -2,20 +2,16 @@
 
 use std::sync::Arc;
 
-use super::Direction;
-use super::factor::radices;
-use super::memory::{Form, Memory};
-use super::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
-use super::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
-use super::tile::{Tile, Transforms};
-use super::tuning::{Tuning, registers, rows, steps};
-use super::way::{LocalShape, Way};
-use crate::C32;
-use crate::cache::ProgramCache;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::kernel::{Arg, Kernel, NdRange};
-use crate::queue::Queue;
+use clmgr::{Arg, C32, Context, Error, Kernel, NdRange, ProgramCache, Queue, Result};
+
+use crate::Direction;
+use crate::factor::radices;
+use crate::memory::{Form, Memory};
+use crate::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
+use crate::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
+use crate::tile::{Tile, Transforms};
+use crate::tuning::{Tuning, registers, rows, steps};
+use crate::way::{LocalShape, Way};
 
 /// The longest row that is read in order before its first pass, by measurement.
 const LONGEST_STAGED: usize = 2048;
@@ -23,7 +19,7 @@ const LONGEST_STAGED: usize = 2048;
 const BYTES_OF_ITEM: usize = 64 << 10;
 
 /// The kernels and tables of one direction.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     pub kernels: Vec<Kernel>,
     /// For each kernel, the tables that follow its data arguments.
     pub tables: Vec<Vec<Arc<Table>>>,
@@ -31,7 +27,7 @@ pub(super) struct Steps {
 }
 
 /// Factors in device memory.
-pub(super) enum Table {
+pub(crate) enum Table {
     Floats(Memory<f32>),
     Complex(Memory<C32>),
 }
@@ -54,7 +50,7 @@ impl Table {
 }
 
 /// Makes the steps of a plan.
-pub(super) struct Maker<'a> {
+pub(crate) struct Maker<'a> {
     pub context: &'a Context,
     pub programs: &'a ProgramCache,
     pub len: usize,
@@ -78,6 +74,11 @@ impl Maker<'_> {
         Ok(steps)
     }
 
+    /// Those of a length that the plan has accepted.
+    fn radices(&self, len: usize, largest: usize) -> Result<Vec<usize>> {
+        radices(len, largest).map_err(|error| self.refused(error.to_string()))
+    }
+
     fn kernel(&self, source: Source, name: &str) -> Result<Kernel> {
         self.programs.get(&source.finish(), "")?.kernel(name)
     }
@@ -92,7 +93,7 @@ impl Maker<'_> {
 
     fn make_rows(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
         let inner_len = self.len / 8;
-        let radices = radices(inner_len, 8)?;
+        let radices = self.radices(inner_len, 8)?;
         let factors = pass_factors(&radices, direction, true);
         let (body, _) = wide_body(&WidePasses {
             radices: &radices,
@@ -119,7 +120,7 @@ impl Maker<'_> {
     }
 
     fn make_columns(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = radices(self.len, 8)?;
+        let radices = self.radices(self.len, 8)?;
         let factors = pass_factors(&radices, direction, true);
         let (body, result) = wide_body(&WidePasses {
             radices: &radices,
@@ -148,7 +149,7 @@ impl Maker<'_> {
         let mut tables = Vec::new();
         let mut ranges = Vec::new();
         for (length, columns, turns) in [(height, width, true), (width, height, false)] {
-            let radices = radices(length, 8)?;
+            let radices = self.radices(length, 8)?;
             let factors = pass_factors(&radices, direction, true);
             let (body, result) = wide_body(&WidePasses {
                 radices: &radices,
@@ -181,7 +182,7 @@ impl Maker<'_> {
     }
 
     fn make_local(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = radices(self.len, 8)?;
+        let radices = self.radices(self.len, 8)?;
         let factors = pass_factors(&radices, direction, false);
         let LocalShape { items, group } = LocalShape::of(self.context, self.len);
         let source = Source::new(Template::Narrow, self.len, direction)
@@ -269,7 +270,7 @@ impl Maker<'_> {
     }
 
     fn make_passes(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = radices(self.len, 16)?;
+        let radices = self.radices(self.len, 16)?;
         let (coarse, fine) = coarse_and_fine(self.len, direction);
         let tables = vec![self.complex(queue, &coarse)?, self.complex(queue, &fine)?];
         let source = Source::new(Template::Narrow, self.len, direction)

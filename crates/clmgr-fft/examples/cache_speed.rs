@@ -1,15 +1,15 @@
 //! What the program cache saves: the FFT kernels of several lengths, compiled and then found on disk
 //! by another process.
 //!
-//! `cargo run --release -p clmgr --example cache_speed`. Drivers with a cache of their own hide what
+//! `cargo run --release -p clmgr-fft --example cache_speed`. Drivers with a cache of their own hide what
 //! a cold start takes: empty it before, or switch it off (PoCL: `POCL_KERNEL_CACHE=0`).
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use clmgr::fft::{Direction, Plan};
 use clmgr::{Context, Manager, ProgramCache};
+use clmgr_fft::{Direction, Plan};
 
 /// Lengths and batches of this project's jobs, and a few common ones.
 const SIZES: [(usize, usize); 8] = [

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::route::{Place, Route};
-use super::steps::{Steps, Table};
-use super::way::Way;
-use crate::C32;
-use crate::kernel::{Kernel, NdRange};
+use clmgr::{C32, Kernel, NdRange};
+
+use crate::route::{Place, Route};
+use crate::steps::{Steps, Table};
+use crate::way::Way;
 
 /// A transform as launches in order, for code that launches OpenCL kernels itself. From
-/// [`Plan::schedule`](super::Plan::schedule).
+/// [`Plan::schedule`](crate::Plan::schedule).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Schedule {
@@ -49,7 +49,7 @@ pub enum Operand {
 }
 
 /// What a plan needs for one direction.
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     pub kernels: Vec<Kernel>,
     /// Each once.
     pub tables: Vec<Arc<Table>>,
@@ -58,13 +58,13 @@ pub(super) struct Prepared {
 }
 
 /// The launches of a transform.
-pub(super) struct Stages {
+pub(crate) struct Stages {
     pub list: Vec<Stage>,
     /// Complex numbers of scratch memory.
     pub scratch: usize,
 }
 
-pub(super) struct Stage {
+pub(crate) struct Stage {
     /// Its index.
     pub kernel: usize,
     pub range: NdRange,
@@ -73,7 +73,7 @@ pub(super) struct Stage {
 
 /// The shape of a plan.
 #[derive(Clone, Copy)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub way: Way,
     pub len: usize,
     pub batch: usize,

@@ -1,23 +1,17 @@
 //! Device memory that a plan passes next to its caller's data.
 
 use bytemuck::Pod;
-
-use crate::buffer::{RegularBuffer, SvmBuffer, SvmView};
-use crate::context::Context;
-use crate::device::SvmCapabilities;
-use crate::error::Result;
-use crate::kernel::Arg;
-use crate::queue::Queue;
+use clmgr::{Arg, Context, Queue, RegularBuffer, Result, SvmBuffer, SvmCapabilities, SvmView};
 
 /// How a caller passes its data. NVIDIA accepts only one of the two in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Object,
     Svm,
 }
 
 /// Memory that can be passed in the caller's form.
-pub(super) enum Memory<T: 'static> {
+pub(crate) enum Memory<T: 'static> {
     Regular(RegularBuffer<T>),
     Shared {
         buffer: SvmBuffer<T>,

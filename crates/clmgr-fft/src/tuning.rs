@@ -1,11 +1,12 @@
 //! The shapes of the tiles that work-groups hold in registers: a rule, found by measurement, and what
 //! may be set in its place.
 
-use super::factor::radices;
-use super::tile::{Shape, Tile, Transforms};
-use crate::context::Context;
+use clmgr::Context;
 
-/// How the ways [`Registers`](super::Way::Registers) and [`Stages`](super::Way::Stages) use a GPU.
+use crate::factor::radices;
+use crate::tile::{Shape, Tile, Transforms};
+
+/// How the ways [`Registers`](crate::Way::Registers) and [`Stages`](crate::Way::Stages) use a GPU.
 ///
 /// A field that is `None` follows the rule that was found by measurement. The other ways ignore it all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,7 +21,7 @@ pub struct Tuning {
     /// takes half the local memory and twice the barriers.
     pub whole: Option<bool>,
     /// Further options for the compiler.
-    pub(super) options: String,
+    pub(crate) options: String,
 }
 
 impl Tuning {
@@ -29,13 +30,13 @@ impl Tuning {
     /// They may replace the functions by which a kernel indexes its data, and bring any code. Hence this is `unsafe`:
     ///
     /// ```compile_fail,E0133
-    /// let tuning = clmgr::fft::Tuning::default().with_options("-Dget_group_id(x)=1000");
+    /// let tuning = clmgr_fft::Tuning::default().with_options("-Dget_group_id(x)=1000");
     /// ```
     ///
     /// and there is no other way to them:
     ///
     /// ```compile_fail,E0616
-    /// let mut tuning = clmgr::fft::Tuning::default();
+    /// let mut tuning = clmgr_fft::Tuning::default();
     /// tuning.options = String::from("-Dget_group_id(x)=1000");
     /// ```
     ///
@@ -46,7 +47,7 @@ impl Tuning {
     ///
     /// ```
     /// // SAFETY: the option lets the compiler round otherwise, and no index is rounded.
-    /// let tuning = unsafe { clmgr::fft::Tuning::default().with_options("-cl-mad-enable") };
+    /// let tuning = unsafe { clmgr_fft::Tuning::default().with_options("-cl-mad-enable") };
     /// ```
     #[must_use]
     pub unsafe fn with_options(self, options: impl Into<String>) -> Self {
@@ -66,8 +67,8 @@ const REGISTERS_OF_NVIDIA: usize = 65536;
 /// The most transforms side by side.
 const MOST_COLUMNS: usize = 32;
 
-/// The tile of the one kernel of [`Registers`](super::Way::Registers), or why there is none.
-pub(super) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Tile, String> {
+/// The tile of the one kernel of [`Registers`](crate::Way::Registers), or why there is none.
+pub(crate) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Tile, String> {
     // The butterflies of other lengths do not fill 16 numbers evenly.
     let values = if len.is_power_of_two() { 16 } else { 10 };
     let tile = |columns, whole| {
@@ -89,8 +90,8 @@ pub(super) fn rows(context: &Context, len: usize, tuning: &Tuning) -> Result<Til
     }
 }
 
-/// The tiles of the two kernels of [`Stages`](super::Way::Stages), or why there are none.
-pub(super) fn steps(context: &Context, height: usize, width: usize, tuning: &Tuning) -> Result<[Tile; 2], String> {
+/// The tiles of the two kernels of [`Stages`](crate::Way::Stages), or why there are none.
+pub(crate) fn steps(context: &Context, height: usize, width: usize, tuning: &Tuning) -> Result<[Tile; 2], String> {
     let second = |columns: usize| {
         // Blocks that fill the matrix.
         let columns = (1..=columns.min(height))
@@ -143,7 +144,7 @@ fn step(
 
 /// The registers of a work-item to which NVIDIA's compiler is held, so a multiprocessor has two work-groups: one loads
 /// while the other one computes. Rows get by without.
-pub(super) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
+pub(crate) fn registers(context: &Context, tile: &Tile) -> Option<usize> {
     if tile.transforms == Transforms::Rows || !context.device().has_extension("cl_nv_compiler_options") {
         return None;
     }

@@ -1,10 +1,10 @@
 //! Where the data is between the kernels of a transform.
 
-use super::way::Way;
+use crate::way::Way;
 
 /// Where the data is between two kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Data,
     Out,
     First,
@@ -12,7 +12,7 @@ pub(super) enum Place {
 }
 
 /// The places before the first kernel and after each one.
-pub(super) struct Route {
+pub(crate) struct Route {
     pub places: Vec<Place>,
     pub scratches: usize,
 }

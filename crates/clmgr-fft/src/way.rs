@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use super::factor::split;
-use super::tuning::{Tuning, rows, steps};
-use crate::C32;
-use crate::context::Context;
-use crate::device::DeviceKind;
+use clmgr::{C32, Context, DeviceKind};
+
+use crate::factor::split;
+use crate::tuning::{Tuning, rows, steps};
 
 /// The longest row whose two private arrays a CPU's cache and a driver's stack hold.
 const LONGEST_ROW: usize = 16384;
@@ -63,7 +62,7 @@ impl fmt::Display for Way {
 }
 
 /// The way that suits a device best.
-pub(super) fn choose(context: &Context, len: usize) -> Way {
+pub(crate) fn choose(context: &Context, len: usize) -> Way {
     let tuning = Tuning::default();
     let suits = |way| suits(context, len, way, &tuning).is_ok();
     if context.device().kind() != DeviceKind::Cpu {
@@ -93,7 +92,7 @@ pub(super) fn choose(context: &Context, len: usize) -> Way {
 }
 
 /// Whether a way takes a length on a device, or why not.
-pub(super) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) -> std::result::Result<(), String> {
+pub(crate) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) -> std::result::Result<(), String> {
     let most = |limit: usize, why: &str| {
         if len <= limit {
             Ok(())
@@ -149,7 +148,7 @@ fn stages(context: &Context, len: usize) -> Option<Way> {
 }
 
 /// The work-groups of the kernel in local memory.
-pub(super) struct LocalShape {
+pub(crate) struct LocalShape {
     pub items: usize,
     pub group: usize,
 }

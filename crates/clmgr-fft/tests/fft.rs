@@ -1,11 +1,12 @@
 //! The FFT against rustfft in double precision.
 
+#[path = "../../clmgr/tests/common/mod.rs"]
 mod common;
 
 use std::sync::OnceLock;
 
-use clmgr::fft::{Direction, Plan, Tuning, Way};
 use clmgr::{C32, Context, Error, ProgramCache, Queue, RegularBuffer, SvmBuffer, SvmCapabilities};
+use clmgr_fft::{Direction, Plan, Tuning, Way};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -113,7 +114,7 @@ fn limit(len: usize) -> f64 {
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
     if let Some(way) = way
-        && let Err(Error::NotSupported { reason, .. }) =
+        && let Err(clmgr_fft::Error::Cl(Error::NotSupported { reason, .. })) =
             Plan::with_way(&bench.context, &bench.programs, len, batch, way)
         && (reason.contains("and the device takes") || reason.contains("and the device has"))
     {
@@ -224,7 +225,9 @@ fn every_shape_of_a_work_group_gives_the_same_transform() {
             match Plan::with_tuning(context, programs, len, 7, way, tuning.clone()) {
                 Ok(plan) => check_plan(bench, &plan, FORWARD),
                 // AMD's OpenCL has work-groups of 256.
-                Err(Error::NotSupported { reason, .. }) if reason.contains("the device allows") => {
+                Err(clmgr_fft::Error::Cl(Error::NotSupported { reason, .. }))
+                    if reason.contains("the device allows") =>
+                {
                     common::skipped(&format!("{values} x {columns}: {reason}"));
                 }
                 Err(error) => panic!("{error}"),
@@ -251,7 +254,7 @@ fn a_shape_that_no_work_group_has_is_refused_by_name() {
             let refused = Plan::with_tuning(context, programs, len, 1, way, tuning.clone());
             let error = refused.err().unwrap_or_else(|| panic!("{tuning:?} by {way}"));
             assert!(
-                matches!(&error, Error::NotSupported { reason: why, .. } if why.contains(reason)),
+                matches!(&error, clmgr_fft::Error::Cl(Error::NotSupported { reason: why, .. }) if why.contains(reason)),
                 "{tuning:?} by {way}: {error}"
             );
         }
@@ -350,15 +353,19 @@ fn a_length_with_another_factor_is_refused_by_name() {
     let bench = bench();
     let plan = |len, batch| Plan::new(&bench.context, &bench.programs, len, batch);
     let error = plan(4000 * 7, 1).unwrap_err();
-    assert!(matches!(error, Error::FftFactor { factor: 7, .. }), "{error}");
+    assert!(matches!(error, clmgr_fft::Error::Length { factor: 7, .. }), "{error}");
     assert!(
         error.to_string().contains("factor 7") && error.to_string().contains("28125"),
         "{error}"
     );
-    assert!(matches!(plan(0, 1), Err(Error::Zero { .. })));
-    assert!(matches!(plan(8, 0), Err(Error::Zero { .. })));
-    assert!(matches!(plan(1 << 20, usize::MAX / 2), Err(Error::TooLarge { .. })));
-    assert!(matches!(plan(1 << 40, 1), Err(Error::TooLarge { .. })));
+    let by_opencl = |len, batch| match plan(len, batch) {
+        Err(clmgr_fft::Error::Cl(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(by_opencl(0, 1), Error::Zero { .. }));
+    assert!(matches!(by_opencl(8, 0), Error::Zero { .. }));
+    assert!(matches!(by_opencl(1 << 20, usize::MAX / 2), Error::TooLarge { .. }));
+    assert!(matches!(by_opencl(1 << 40, 1), Error::TooLarge { .. }));
     let unsuitable = Plan::with_way(&bench.context, &bench.programs, 15, 1, Way::Rows).unwrap_err();
     assert!(unsuitable.to_string().contains("multiple of 8"), "{unsuitable}");
 }

@@ -12,7 +12,33 @@
 //!
 //! Neither direction is scaled: forward and then inverse gives `len` times the input. Twiddle
 //! factors come from the host in double precision.
+//!
+//! ```
+//! use clmgr::{C32, Context, Manager, ProgramCache, RegularBuffer};
+//! use clmgr_fft::{Direction, Plan};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let context = Context::new(&Manager::load()?.devices().remove(0))?;
+//! let queue = context.queue()?;
+//! let plan = Plan::new(&context, &ProgramCache::in_memory(&context), 1000, 1)?;
+//!
+//! let mut data = RegularBuffer::new(&context, 1000)?;
+//! data.write(&queue, &[C32::new(1.0, 0.0); 1000])?;
+//! // SAFETY: the buffer holds the plan's 1000 numbers, and nothing else uses it.
+//! unsafe { plan.enqueue(&queue, Direction::Forward, data.arg(), data.arg())? };
+//! let mut spectrum = [C32::default(); 1000];
+//! data.read(&queue, &mut spectrum)?;
+//! assert!((spectrum[0].re - 1000.0).abs() < 1e-2 && spectrum[1].norm() < 1e-2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What it does not do
+//!
+//! It has no real transforms, no double precision and no transforms along a stride. It launches on OpenCL queues alone;
+//! [`Plan::schedule`] gives its launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
 
+mod error;
 mod factor;
 mod memory;
 mod plan;
@@ -26,6 +52,7 @@ mod tile;
 mod tuning;
 mod way;
 
+pub use error::{Error, Result};
 pub use plan::Plan;
 pub use schedule::{Launch, Operand, Schedule};
 pub use tuning::Tuning;

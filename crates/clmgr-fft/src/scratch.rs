@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
+use clmgr::{C32, Context, DeviceKind, Queue, Result};
 use parking_lot::Mutex;
 
-use super::memory::Memory;
-use crate::C32;
-use crate::context::Context;
-use crate::device::DeviceKind;
-use crate::error::Result;
-use crate::queue::Queue;
+use crate::memory::Memory;
 
 /// The scratch memory of passes and splits. A chunk of the batch that fits is done at a time, which
 /// keeps the scratch memory in a CPU's cache.
@@ -19,7 +15,7 @@ const BYTES_ON_GPU: usize = 256 << 20;
 const QUEUES: usize = 4;
 
 /// The bytes of scratch memory that a transform should keep to.
-pub(super) fn bytes(context: &Context) -> usize {
+pub(crate) fn bytes(context: &Context) -> usize {
     match context.device().kind() {
         DeviceKind::Cpu => BYTES_ON_CPU,
         _ => BYTES_ON_GPU,
@@ -29,11 +25,11 @@ pub(super) fn bytes(context: &Context) -> usize {
 /// The scratch memory of a plan on one queue. The lock is held while the kernels of one transform
 /// are enqueued: those of another would overwrite what the first ones hand on.
 #[derive(Default)]
-pub(super) struct Scratch(pub Mutex<Option<Memory<C32>>>);
+pub(crate) struct Scratch(pub Mutex<Option<Memory<C32>>>);
 
 /// The scratch memory of a plan, by queue.
 #[derive(Default)]
-pub(super) struct Scratches(Mutex<Vec<(Queue, Arc<Scratch>)>>);
+pub(crate) struct Scratches(Mutex<Vec<(Queue, Arc<Scratch>)>>);
 
 impl Scratches {
     /// The scratch memory for this queue, whose order keeps one transform after the other.
@@ -56,7 +52,7 @@ impl Scratches {
 }
 
 /// The memory in `kept`, replaced if it holds less than `len` numbers.
-pub(super) fn grown<'a>(kept: &'a mut Option<Memory<C32>>, context: &Context, len: usize) -> Result<&'a Memory<C32>> {
+pub(crate) fn grown<'a>(kept: &'a mut Option<Memory<C32>>, context: &Context, len: usize) -> Result<&'a Memory<C32>> {
     if kept.as_ref().is_some_and(|memory| memory.len() < len) {
         *kept = None;
     }

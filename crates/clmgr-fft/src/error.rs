@@ -1,0 +1,38 @@
+//! The errors of planning.
+
+use std::result;
+
+/// Why a transform cannot be planned.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The length has a prime factor other than 2, 3 and 5.
+    #[error(
+        "an FFT of length {len} is not supported: the length has the factor {factor}; use a length of the form 2^a*3^b*5^c, the next is {next}"
+    )]
+    Length {
+        /// The length.
+        len: usize,
+        /// The smallest prime factor that is not supported.
+        factor: usize,
+        /// The smallest supported length above.
+        next: usize,
+    },
+    /// An OpenCL call failed, or the device does not support the request.
+    #[error(transparent)]
+    Cl(#[from] clmgr::Error),
+}
+
+/// A [`Result`](result::Result) with this crate's [`Error`].
+pub type Result<T> = result::Result<T, Error>;
+
+impl Error {
+    /// The OpenCL error code, if this error carries one.
+    #[must_use]
+    pub fn code(&self) -> Option<clmgr::opencl_sys::cl_int> {
+        match self {
+            Self::Length { .. } => None,
+            Self::Cl(error) => error.code(),
+        }
+    }
+}

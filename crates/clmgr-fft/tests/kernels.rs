@@ -1,0 +1,124 @@
+//! Every kernel on small data, for devices that check each access, as `cargo xtask oclgrind` has.
+
+#[path = "../../clmgr/tests/common/mod.rs"]
+mod common;
+
+use clmgr::{C32, Context, ProgramCache, Queue, RegularBuffer};
+use clmgr_fft::{Direction, Plan, Way};
+use rustfft::FftPlannerScalar;
+use rustfft::num_complex::Complex;
+
+struct Bench {
+    context: Context,
+    programs: ProgramCache,
+    queue: Queue,
+}
+
+fn open() -> Bench {
+    let context = common::context();
+    Bench {
+        programs: ProgramCache::in_memory(&context),
+        queue: context.queue().unwrap(),
+        context,
+    }
+}
+
+fn input(len: usize) -> Vec<C32> {
+    (0..len)
+        .map(|i| C32::new((i * 7 % 11) as f32 - 5.0, (i * 5 % 13) as f32 - 6.0))
+        .collect()
+}
+
+/// The buffers have exactly the plan's size, so that a step beside it is a step outside.
+fn check(bench: &Bench, len: usize, batch: usize, way: Way) {
+    let plan = Plan::with_way(&bench.context, &bench.programs, len, batch, way).unwrap();
+    let data = input(len * batch);
+    for (direction, in_place) in [
+        (Direction::Forward, false),
+        (Direction::Forward, true),
+        (Direction::Inverse, false),
+    ] {
+        let mut from = RegularBuffer::new(&bench.context, data.len()).unwrap();
+        let to = RegularBuffer::<C32>::new(&bench.context, data.len()).unwrap();
+        from.write(&bench.queue, &data).unwrap();
+        let target = if in_place { &from } else { &to };
+        // SAFETY: both buffers have the plan's size and are used by nothing else.
+        unsafe { plan.enqueue(&bench.queue, direction, from.arg(), target.arg()) }.unwrap();
+        let mut result = vec![C32::default(); data.len()];
+        target.read(&bench.queue, &mut result).unwrap();
+
+        let mut planner = FftPlannerScalar::<f64>::new();
+        let exact = match direction {
+            Direction::Forward => planner.plan_fft_forward(len),
+            Direction::Inverse => planner.plan_fft_inverse(len),
+        };
+        let mut expected: Vec<Complex<f64>> = data.iter().map(|z| Complex::new(z.re.into(), z.im.into())).collect();
+        exact.process(&mut expected);
+        for (index, (got, expected)) in result.iter().zip(&expected).enumerate() {
+            let off = (Complex::new(f64::from(got.re), f64::from(got.im)) - expected).norm();
+            assert!(
+                off < 1e-5 * (10 * len) as f64,
+                "{len} x {batch} by {way}, {direction:?}, in place {in_place}: {got} for {expected} at {index}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_stay_in_their_memory() {
+    let bench = open();
+    for (len, batch) in [(64, 3), (72, 2), (120, 1)] {
+        check(&bench, len, batch, Way::Rows);
+    }
+}
+
+#[test]
+fn columns_stay_in_their_memory() {
+    let bench = open();
+    // Batches that fill the eight lanes, and such that do not.
+    for (len, batch) in [(2, 8), (5, 3), (12, 9), (25, 17)] {
+        check(&bench, len, batch, Way::Columns);
+    }
+}
+
+#[test]
+fn splits_stay_in_their_memory() {
+    let bench = open();
+    for (height, width, batch) in [(8, 9, 2), (16, 8, 1)] {
+        check(&bench, height * width, batch, Way::Split { height, width });
+    }
+}
+
+#[test]
+fn work_groups_share_local_memory_without_a_race() {
+    let bench = open();
+    for (len, batch) in [(2, 5), (15, 33), (30, 3), (128, 2)] {
+        check(&bench, len, batch, Way::Local);
+    }
+}
+
+#[test]
+fn registers_are_exchanged_without_a_race() {
+    let bench = open();
+    // Rows that fill a work-group and such that do not, and lengths that leave work-items idle.
+    for (len, batch) in [(2, 5), (64, 5), (60, 3), (128, 17), (256, 2)] {
+        check(&bench, len, batch, Way::Registers);
+    }
+}
+
+#[test]
+fn stages_stay_in_their_memory_without_a_race() {
+    let bench = open();
+    // Matrices whose columns fill the last work-group, and such that do not.
+    for (height, width, batch) in [(4, 8, 2), (16, 8, 1), (10, 6, 2), (32, 16, 1), (150, 2, 1)] {
+        check(&bench, height * width, batch, Way::Stages { height, width });
+    }
+}
+
+#[test]
+fn passes_stay_in_their_memory() {
+    let bench = open();
+    for (len, batch) in [(1, 3), (6, 2), (60, 2), (128, 1)] {
+        check(&bench, len, batch, Way::Passes);
+    }
+}
