@@ -1,8 +1,7 @@
 /* A bridge on the caller's own OpenCL objects and stream, memory of every origin, and export by descriptor. OpenCL's
- * functions come from the library that the first bridge found, so that no header or loader is needed. */
+ * functions come from the table of the platform that the first bridge found, so that no header or loader is needed. */
 #include "check.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 typedef struct _cl_platform_id *cl_platform_id;
@@ -35,41 +34,42 @@ enum { LEN = 1024, BYTES = LEN * sizeof(float) };
 
 static const char SOURCE[] = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2.0f; }";
 
-/* Without a conversion between pointers to objects and to functions, which C does not have. */
-#define LOAD(function, name)                                                                          \
-    do {                                                                                              \
-        void *symbol_ = dlsym(library, name);                                                         \
-        CHECK(symbol_ != NULL);                                                                       \
-        memcpy(&function, &symbol_, sizeof symbol_);                                                  \
-    } while (0)
+/* Where cl_khr_icd has a function in the table that every object of OpenCL points to. */
+enum {
+    CREATE_CONTEXT = 4,
+    RELEASE_CONTEXT = 7,
+    CONTEXT_INFO = 8,
+    CREATE_QUEUE = 9,
+    RELEASE_QUEUE = 11,
+    QUEUE_INFO = 12,
+    CREATE_BUFFER = 14,
+    RELEASE_MEM = 18,
+    MEM_INFO = 20,
+    FILL_BUFFER = 102,
+    SVM_ALLOC = 126,
+    SVM_FREE = 127
+};
 
-/* The library that a bridge uses, by its report. */
-static void load(hipcl_bridge bridge) {
-    hipcl_text report;
-    const char *text;
-    size_t bytes;
-    OK(hipcl_bridge_report(bridge, HIPCL_FORMAT_TEXT, &report));
-    OK(hipcl_text_get(report, &text, &bytes));
-    CHECK(strlen(text) == bytes);
-    const char *line = strstr(text, "OpenCL library");
-    CHECK(line != NULL);
-    char path[4096];
-    CHECK(sscanf(line, "OpenCL library %4095[^\n]", path) == 1);
-    OK(hipcl_text_destroy(report));
-    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    CHECK(library != NULL);
-    LOAD(create_context, "clCreateContext");
-    LOAD(create_queue, "clCreateCommandQueue");
-    LOAD(create_buffer, "clCreateBuffer");
-    LOAD(svm_alloc, "clSVMAlloc");
-    LOAD(svm_free, "clSVMFree");
-    LOAD(context_info, "clGetContextInfo");
-    LOAD(queue_info, "clGetCommandQueueInfo");
-    LOAD(mem_info, "clGetMemObjectInfo");
-    LOAD(fill_buffer, "clEnqueueFillBuffer");
-    LOAD(release_context, "clReleaseContext");
-    LOAD(release_queue, "clReleaseCommandQueue");
-    LOAD(release_mem, "clReleaseMemObject");
+/* By its bytes: C does not convert between pointers to objects and to functions. */
+#define LOAD(function, place) \
+    CHECK(table[place] != NULL && memcpy(&function, &table[place], sizeof function) != NULL)
+
+static void load(cl_platform_id platform) {
+    void **table;
+    memcpy(&table, (const void *)platform, sizeof table);
+    CHECK(table != NULL);
+    LOAD(create_context, CREATE_CONTEXT);
+    LOAD(create_queue, CREATE_QUEUE);
+    LOAD(create_buffer, CREATE_BUFFER);
+    LOAD(svm_alloc, SVM_ALLOC);
+    LOAD(svm_free, SVM_FREE);
+    LOAD(context_info, CONTEXT_INFO);
+    LOAD(queue_info, QUEUE_INFO);
+    LOAD(mem_info, MEM_INFO);
+    LOAD(fill_buffer, FILL_BUFFER);
+    LOAD(release_context, RELEASE_CONTEXT);
+    LOAD(release_queue, RELEASE_QUEUE);
+    LOAD(release_mem, RELEASE_MEM);
 }
 
 /* A kernel of OpenCL doubles the numbers on a queue, then on a HIP stream, and all arrive right. */
@@ -191,7 +191,7 @@ int main(void) {
     struct hipcl_native_handles natives;
     OK(hipcl_bridge_open(NULL, &first));
     OK(hipcl_bridge_native(first, &natives));
-    load(first);
+    load(natives.platform);
 
     uint32_t count = 0;
     int32_t error;
