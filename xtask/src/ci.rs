@@ -69,7 +69,13 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     format(workspace)?;
     step("tidy", || tidy::run(workspace))?;
     step("codegen --check", || {
-        codegen_task(workspace, codegen::Options { check: true })
+        codegen_task(
+            workspace,
+            codegen::Options {
+                check: true,
+                header: false,
+            },
+        )
     })?;
     step("generator's tests", || {
         // In the profile that the generator was just built in.

@@ -3,6 +3,7 @@
 //! Each task lies in the module of its name; `miri` and `tsan` share `nightly`.
 
 mod bench;
+mod capi;
 mod ci;
 mod codegen;
 mod compile_time;
@@ -54,6 +55,8 @@ enum Task {
     Check,
     /// Generate the raw bindings from the ROCm headers
     Codegen(codegen::Options),
+    /// Build the C library and install it into a folder
+    Capi(capi::Options),
     /// Show what the libraries of each ROCm release export, and what changed between releases
     Symbols(symbols::Options),
     /// Check dependencies between crates, cycles of modules, unsafe code and tracked files
@@ -154,6 +157,7 @@ fn run(task: Task) -> Result<()> {
         Task::TestGpu(options) => test_gpu::run(workspace, &options),
         Task::Check => ci::check(&workspace()?),
         Task::Codegen(options) => codegen_task(&workspace()?, options),
+        Task::Capi(options) => capi::run(&workspace()?, &options),
         Task::Symbols(options) => symbols_task(&workspace()?, &options),
         Task::Tidy => tidy::run(&workspace()?),
         Task::Consumers(options) => consumers::run(&workspace()?, options),

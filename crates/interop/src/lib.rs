@@ -135,7 +135,7 @@ pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, Part
 pub use meter::{CallCount, Category, Counts, Meter};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};
-pub use process::{Joint, Link, LinkEnd, Listener, NotExported};
+pub use process::{ExportedFd, Joint, Link, LinkEnd, Listener, NotExported};
 pub use stream_program::{StreamArg, StreamFft, StreamKernel, StreamProgram};
 pub use values::{
     BridgeReport, Carrier, Direction, Failover, Grade, GradeReport, Mechanisms, Pairing, Policy, Residency, Route,

@@ -15,6 +15,7 @@
 //! | long lines | `wrap` |
 //! | each release's declarations as text | `facts` |
 //! | Khronos' headers to OpenCL's table of functions | [`opencl`] |
+//! | the C library's own header | `c_header` |
 //! | what was generated, as digests | [`record`] |
 //!
 //! Only the middle steps need the Cargo feature `codegen`; without it the command prepares the inputs and runs itself
@@ -25,6 +26,8 @@ mod abi;
 pub mod archive;
 #[cfg(feature = "codegen")]
 mod bindings;
+#[cfg(feature = "codegen")]
+mod c_header;
 #[cfg(feature = "codegen")]
 mod facts;
 #[cfg(feature = "codegen")]
@@ -86,6 +89,9 @@ pub struct Options {
     /// Write nothing, and fail on a difference
     #[arg(long)]
     pub check: bool,
+    /// Only the header of the C library, which needs nothing that is fetched
+    #[arg(long)]
+    pub header: bool,
 }
 
 /// Regenerates the bindings of the workspace at `root`, or with `--check` fails when the checked-in ones differ from
@@ -93,9 +99,12 @@ pub struct Options {
 ///
 /// A release whose packages have left the archive can only be checked by the committed facts and digests; `--check`
 /// says which.
-pub fn run(root: &Path, Options { check }: Options) -> Result<()> {
+pub fn run(root: &Path, Options { check, header }: Options) -> Result<()> {
     let shell = Shell::new()?;
     let work = work_folder(root);
+    if header {
+        return only_header(&shell, root, &work, check);
+    }
     #[cfg(feature = "codegen")]
     if let Ok(prepared) = std::env::var(PREPARED_VARIABLE) {
         let prepared: Vec<&str> = prepared.split(',').collect();
@@ -134,6 +143,25 @@ pub fn run(root: &Path, Options { check }: Options) -> Result<()> {
         Some(libclang) => run_with_parser(&shell, root, &libclang, &prepared, check),
         None => verify(root),
     }
+}
+
+/// The C library's header alone.
+#[cfg(feature = "codegen")]
+fn only_header(_shell: &Shell, root: &Path, work: &Path, check: bool) -> Result<()> {
+    let header = c_header::generate(root)?;
+    if !check {
+        return record::update(root, &header);
+    }
+    record::compare_some(root, work, &[header])?;
+    verify(root)
+}
+
+/// As above, by this program with the parser.
+#[cfg(not(feature = "codegen"))]
+fn only_header(shell: &Shell, root: &Path, _work: &Path, check: bool) -> Result<()> {
+    let mut task = vec!["codegen", "--header"];
+    task.extend(check.then_some("--check"));
+    rerun_with_feature(shell, root, &task, &[])
 }
 
 /// What can be checked without regenerating anything.
@@ -182,15 +210,18 @@ fn generate(shell: &Shell, root: &Path, work: &Path, prepared: &[&str], check: b
     } else {
         Vec::new()
     };
+    let header = c_header::generate(root)?;
     // The releases and OpenCL.
     if prepared.len() < RELEASES.len() + 1 {
         let mut some = bindings::facts(shell, work, prepared)?;
         some.extend(opencl);
+        some.push(header);
         record::compare_some(root, work, &some)?;
         return verify(root);
     }
     let mut fresh = bindings::generate(shell, root, work)?;
     fresh.extend(opencl);
+    fresh.push(header);
     if check {
         record::compare(root, work, &fresh)
     } else {

@@ -36,6 +36,19 @@ pub fn write(root: &Path, files: &[GeneratedFile]) -> Result<()> {
     Ok(())
 }
 
+/// Writes one file and its digest; the other digests stay.
+#[cfg(feature = "codegen")]
+pub fn update(root: &Path, file: &GeneratedFile) -> Result<()> {
+    let list = fs::read_to_string(root.join(DIGESTS)).map_err(|error| format!("cannot read {DIGESTS}: {error}"))?;
+    let others = list.lines().filter(|line| !line.ends_with(&format!("  {}", file.path)));
+    let others: String = others.map(|line| format!("{line}\n")).collect();
+    let path = root.join(&file.path);
+    fs::write(&path, &file.text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    fs::write(root.join(DIGESTS), others + &digests(std::slice::from_ref(file)))?;
+    println!("codegen: wrote {}", file.path);
+    Ok(())
+}
+
 /// Fails unless the files on disk and the committed digests are what was just generated.
 #[cfg(feature = "codegen")]
 pub fn compare(root: &Path, work: &Path, files: &[GeneratedFile]) -> Result<()> {

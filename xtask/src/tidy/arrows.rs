@@ -77,6 +77,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hip-cuda",
         ],
     ),
+    ("interop-capi", &["interop", "platform", "hip", "rocblas", "clmgr", "clmgr-fft"]),
     ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
     ("xtask", &[]),
 ];
@@ -250,7 +251,11 @@ mod tests {
             reach(name, &mut seen);
             assert!(!seen.contains(name), "{name} can reach itself");
             let both = seen.contains("hip") && seen.contains("clmgr");
-            assert_eq!(both, ["interop", "hipcl"].contains(name), "{name} knows both sides");
+            assert_eq!(
+                both,
+                ["interop", "hipcl", "interop-capi"].contains(name),
+                "{name} knows both sides"
+            );
         }
     }
 

@@ -81,4 +81,25 @@ impl Bridge {
             options,
         )
     }
+
+    /// A queue that other code created in the bridge's context, for guards and launches in order with its owner's work.
+    /// It is retained until the last clone is dropped.
+    ///
+    /// # Errors
+    /// [`Error::OtherOwner`] for a queue of another context, and as [`clmgr::ExternalContexts::queue`]: for one that
+    /// executes out of order, for example.
+    ///
+    /// # Safety
+    /// The queue is alive and belongs to an OpenCL library of this process.
+    pub unsafe fn adopt_queue(&self, queue: cl_command_queue) -> Result<clmgr::Queue> {
+        // SAFETY: the caller's promise.
+        let queue = unsafe { self.core.external.queue(queue) }?;
+        if queue.context() != &self.core.context {
+            return Err(Error::OtherOwner {
+                what: "queue",
+                owner: "context",
+            });
+        }
+        Ok(clmgr::Queue::clone(&queue))
+    }
 }

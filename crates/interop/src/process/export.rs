@@ -1,5 +1,5 @@
 use std::fmt;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +41,20 @@ impl<T: Pod> std::error::Error for NotExported<T> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.error.source()
     }
+}
+
+/// The memory of a buffer behind a descriptor, from [`Shared::export_fd`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ExportedFd {
+    /// The descriptor.
+    pub fd: OwnedFd,
+    /// Where the buffer begins in the descriptor's memory, in bytes.
+    pub offset: usize,
+    /// The buffer's length in bytes.
+    pub bytes: usize,
+    /// What the descriptor is: [`Carrier::HipFd`] or [`Carrier::DmaBuf`].
+    pub carrier: Carrier,
 }
 
 /// Drops the buffer.
@@ -106,6 +120,51 @@ impl<T: Pod> Shared<T> {
                 not(error, None)
             }
         }
+    }
+
+    /// A descriptor of the memory for code that opens it by other means than a [`Link`]: another library, or another
+    /// process that receives it by `SCM_RIGHTS`. Waits for every user that was granted access, and leaves the memory on
+    /// HIP's side. The buffer is no longer moved to another route by itself; [`move_to`](Self::move_to) leaves the
+    /// descriptor's memory behind. The descriptor keeps the memory alive after the buffer.
+    ///
+    /// ```
+    /// use interop::{Bridge, Options};
+    ///
+    /// let bridge = Bridge::open(&platform::select()?, &Options::default())?;
+    /// let mut data = bridge.alloc_exportable::<f32>(1024)?;
+    /// data.upload(&[2.5; 1024])?;
+    /// // SAFETY: nothing uses the memory through the descriptor while `data` lives.
+    /// let exported = unsafe { data.export_fd() }?;
+    /// drop(data);
+    ///
+    /// // SAFETY: the descriptor's memory holds 1024 numbers, and no other buffer shows it.
+    /// let again = unsafe { bridge.adopt_fd::<f32>(exported.fd, exported.offset, 1024) }?;
+    /// let mut numbers = [0.0; 1024];
+    /// again.download(&mut numbers)?;
+    /// assert_eq!(numbers, [2.5; 1024]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PeerError::NotPossible`] with a reason for each carrier that is a descriptor; [`Error::ReadOnly`]; or the failure
+    /// of earlier work.
+    ///
+    /// # Safety
+    /// While a guard of the buffer, or work that received one, uses the memory, nothing writes it through the
+    /// descriptor; while it is written so, nothing uses it through the descriptor.
+    pub unsafe fn export_fd(&mut self) -> Result<ExportedFd> {
+        const DESCRIPTORS: [Carrier; 2] = [Carrier::HipFd, Carrier::DmaBuf];
+        let (carrier, outgoing) = self.outgoing(&DESCRIPTORS)?;
+        let Opens::Fd(fd) = outgoing.opens else {
+            unreachable!("both carriers are descriptors");
+        };
+        self.pinned_down();
+        Ok(ExportedFd {
+            fd,
+            offset: outgoing.offset,
+            bytes: self.len() * size_of::<T>(),
+            carrier,
+        })
     }
 
     fn outgoing(&mut self, carriers: &[Carrier]) -> Result<(Carrier, Outgoing)> {

@@ -26,7 +26,7 @@ mod listener;
 mod message;
 mod socket_path;
 
-pub use export::NotExported;
+pub use export::{ExportedFd, NotExported};
 pub use joint::Joint;
 pub use link::{Link, LinkEnd};
 pub use listener::Listener;

@@ -1,0 +1,204 @@
+//! A value that is lent out, to many readers or one writer, for longer than a scope.
+//!
+//! C has no borrows: what Rust's compiler refuses, this refuses when it happens. It never waits, because a caller that
+//! holds an open access and asks for a second one would wait for itself.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The state of a value that one borrower may write.
+const WRITER: u32 = u32::MAX;
+/// The state of a value that nobody gets any more.
+const CLOSED: u32 = u32::MAX - 1;
+/// More readers than any program has; beyond, a reader is refused like a writer.
+const MOST_READERS: u32 = u32::MAX / 2;
+
+/// Why a value was not lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Someone has it who does not go together with this borrower.
+    Busy,
+    /// It was taken away for good.
+    Closed,
+}
+
+/// A value with a count of its borrowers.
+pub(crate) struct Lend<T> {
+    /// The number of readers, [`WRITER`] or [`CLOSED`].
+    state: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: as for `RwLock`: the value is reached by reference only through `Reader` and `Writer`, whose counts keep a
+// writer alone; `T: Send` lets a writer on another thread replace it, `T: Sync` lets readers share it.
+unsafe impl<T: Send + Sync> Sync for Lend<T> {}
+
+impl<T> Lend<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Shared use, together with other readers.
+    pub(crate) fn read(self: &Arc<Self>) -> Result<Reader<T>, Refusal> {
+        let more = |state| (state < MOST_READERS).then(|| state + 1);
+        match self.state.try_update(Ordering::Acquire, Ordering::Relaxed, more) {
+            Ok(_) => Ok(Reader(Arc::clone(self))),
+            Err(CLOSED) => Err(Refusal::Closed),
+            Err(_) => Err(Refusal::Busy),
+        }
+    }
+
+    /// Use by one borrower alone.
+    pub(crate) fn write(self: &Arc<Self>) -> Result<Writer<T>, Refusal> {
+        self.take(WRITER)?;
+        Ok(Writer(Arc::clone(self)))
+    }
+
+    /// Takes the value away from every later borrower; it is dropped with the last `Arc`. Refused while it is lent.
+    pub(crate) fn close(&self) -> Result<(), Refusal> {
+        self.take(CLOSED)
+    }
+
+    fn take(&self, state: u32) -> Result<(), Refusal> {
+        match self
+            .state
+            .compare_exchange(0, state, Ordering::Acquire, Ordering::Relaxed)
+        {
+            Ok(_) => Ok(()),
+            Err(CLOSED) => Err(Refusal::Closed),
+            Err(_) => Err(Refusal::Busy),
+        }
+    }
+}
+
+/// Shared use of a value, which it keeps alive.
+pub(crate) struct Reader<T>(Arc<Lend<T>>);
+
+/// Exclusive use of a value, which it keeps alive.
+pub(crate) struct Writer<T>(Arc<Lend<T>>);
+
+impl<T> Reader<T> {
+    /// The value, for as long as this reader lives, whatever the lifetime says.
+    ///
+    /// # Safety
+    /// The reference, and all that borrows from it, is gone before this reader is dropped.
+    pub(crate) unsafe fn extended<'a>(&self) -> &'a T {
+        // SAFETY: the count keeps writers away while this reader lives, and the `Arc` keeps the value in its place.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> Writer<T> {
+    /// The value, for as long as this writer lives, whatever the lifetime says.
+    ///
+    /// # Safety
+    /// The reference, and all that borrows from it, is gone before this writer is dropped, and no other reference is
+    /// taken from this writer meanwhile.
+    pub(crate) unsafe fn extended<'a>(&mut self) -> &'a mut T {
+        // SAFETY: this writer is the only borrower while it lives, and the `Arc` keeps the value in its place; the
+        // caller takes no second reference.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Deref for Reader<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the count keeps writers away while this reader lives.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> Deref for Writer<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this writer is the only borrower, and is itself borrowed.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Writer<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this writer is the only borrower, and is itself borrowed exclusively.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Reader<T> {
+    fn drop(&mut self) {
+        // What this reader saw comes before what the next writer does.
+        self.0.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        // What this writer did is seen by the next borrower.
+        self.0.state.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_share_and_a_writer_is_alone() {
+        let value = Arc::new(Lend::new(1));
+        let (one, two) = (value.read().ok().unwrap(), value.read().ok().unwrap());
+        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        assert_eq!(*one + *two, 2);
+        drop(one);
+        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        drop(two);
+        let mut writer = value.write().ok().unwrap();
+        *writer = 5;
+        assert_eq!(value.read().err(), Some(Refusal::Busy));
+        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        drop(writer);
+        assert_eq!(*value.read().ok().unwrap(), 5);
+    }
+
+    #[test]
+    fn what_is_closed_is_lent_to_nobody_and_what_is_lent_cannot_be_closed() {
+        let value = Arc::new(Lend::new(()));
+        let reader = value.read().ok().unwrap();
+        assert_eq!(value.close(), Err(Refusal::Busy));
+        drop(reader);
+        let writer = value.write().ok().unwrap();
+        assert_eq!(value.close(), Err(Refusal::Busy));
+        drop(writer);
+        assert_eq!(value.close(), Ok(()));
+        assert_eq!(value.read().err(), Some(Refusal::Closed));
+        assert_eq!(value.write().err(), Some(Refusal::Closed));
+        assert_eq!(value.close(), Err(Refusal::Closed));
+    }
+
+    #[test]
+    fn writers_on_several_threads_lose_no_update() {
+        let value = Arc::new(Lend::new(0_u32));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut done = 0;
+                    while done < 1000 {
+                        if let Ok(mut writer) = value.write() {
+                            *writer += 1;
+                            done += 1;
+                        } else {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(*value.read().ok().unwrap(), 4000);
+    }
+}

@@ -1,0 +1,254 @@
+/* A bridge on the caller's own OpenCL objects and stream, memory of every origin, and export by descriptor. OpenCL's
+ * functions come from the table of the platform that the first bridge found, so that no header or loader is needed. */
+#include "check.h"
+
+#include <unistd.h>
+
+typedef struct _cl_platform_id *cl_platform_id;
+typedef struct _cl_device_id *cl_device_id;
+typedef struct _cl_context *cl_context;
+typedef struct _cl_command_queue *cl_command_queue;
+typedef struct _cl_mem *cl_mem;
+
+#define CL_CONTEXT_PLATFORM 0x1084
+#define CL_CONTEXT_REFERENCE_COUNT 0x1080
+#define CL_QUEUE_REFERENCE_COUNT 0x1092
+#define CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE 1
+#define CL_MEM_REFERENCE_COUNT 0x1105
+#define CL_MEM_READ_WRITE 1
+
+static cl_context (*create_context)(const intptr_t *, uint32_t, const cl_device_id *, void *, void *, int32_t *);
+static cl_command_queue (*create_queue)(cl_context, cl_device_id, uint64_t, int32_t *);
+static cl_mem (*create_buffer)(cl_context, uint64_t, size_t, void *, int32_t *);
+static void *(*svm_alloc)(cl_context, uint64_t, size_t, uint32_t);
+static void (*svm_free)(cl_context, void *);
+static int32_t (*context_info)(cl_context, uint32_t, size_t, void *, size_t *);
+static int32_t (*queue_info)(cl_command_queue, uint32_t, size_t, void *, size_t *);
+static int32_t (*mem_info)(cl_mem, uint32_t, size_t, void *, size_t *);
+static int32_t (*fill_buffer)(cl_command_queue, cl_mem, const void *, size_t, size_t, size_t, uint32_t, const void *, void *);
+static int32_t (*release_context)(cl_context);
+static int32_t (*release_queue)(cl_command_queue);
+static int32_t (*release_mem)(cl_mem);
+
+enum { LEN = 1024, BYTES = LEN * sizeof(float) };
+
+static const char SOURCE[] = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2.0f; }";
+
+/* Where cl_khr_icd has a function in the table that every object of OpenCL points to. */
+enum {
+    CREATE_CONTEXT = 4,
+    RELEASE_CONTEXT = 7,
+    CONTEXT_INFO = 8,
+    CREATE_QUEUE = 9,
+    RELEASE_QUEUE = 11,
+    QUEUE_INFO = 12,
+    CREATE_BUFFER = 14,
+    RELEASE_MEM = 18,
+    MEM_INFO = 20,
+    FILL_BUFFER = 102,
+    SVM_ALLOC = 126,
+    SVM_FREE = 127
+};
+
+/* By its bytes: C does not convert between pointers to objects and to functions. */
+#define LOAD(function, place) \
+    CHECK(table[place] != NULL && memcpy(&function, &table[place], sizeof function) != NULL)
+
+static void load(cl_platform_id platform) {
+    void **table;
+    memcpy(&table, (const void *)platform, sizeof table);
+    CHECK(table != NULL);
+    LOAD(create_context, CREATE_CONTEXT);
+    LOAD(create_queue, CREATE_QUEUE);
+    LOAD(create_buffer, CREATE_BUFFER);
+    LOAD(svm_alloc, SVM_ALLOC);
+    LOAD(svm_free, SVM_FREE);
+    LOAD(context_info, CONTEXT_INFO);
+    LOAD(queue_info, QUEUE_INFO);
+    LOAD(mem_info, MEM_INFO);
+    LOAD(fill_buffer, FILL_BUFFER);
+    LOAD(release_context, RELEASE_CONTEXT);
+    LOAD(release_queue, RELEASE_QUEUE);
+    LOAD(release_mem, RELEASE_MEM);
+}
+
+/* A kernel of OpenCL doubles the numbers on a queue, then on a HIP stream, and all arrive right. */
+static void doubled_on_both_sides(hipcl_bridge bridge, hipcl_queue queue, hipcl_stream stream, hipcl_buffer buffer) {
+    float numbers[LEN];
+    for (int i = 0; i < LEN; i++) numbers[i] = (float)i;
+    OK(hipcl_buffer_upload(buffer, numbers, BYTES));
+    hipcl_program program;
+    hipcl_kernel twice;
+    OK(hipcl_program_build(bridge, SOURCE, NULL, &program));
+    OK(hipcl_kernel_create(program, "twice", &twice));
+    const struct hipcl_arg argument = {.kind = HIPCL_ARG_WRITE, .buffer = buffer};
+    const struct hipcl_range range = {.dimensions = 1, .global = {LEN}};
+    OK(hipcl_kernel_launch_on_queue(twice, queue, &range, &argument, 1));
+    OK(hipcl_kernel_launch_on_stream(twice, stream, &range, &argument, 1));
+    OK(hipcl_buffer_download(buffer, numbers, BYTES));
+    for (int i = 0; i < LEN; i++) CHECK(numbers[i] == 4.0f * (float)i);
+    OK(hipcl_kernel_destroy(twice));
+    OK(hipcl_program_destroy(program));
+}
+
+static int gone;
+
+static void note(void *user) {
+    CHECK(user == &gone);
+    gone++;
+}
+
+/* The caller's own count, as OpenCL tells it; none if it does not. */
+#define REFERENCES(info, object, what) \
+    (info((object), (what), sizeof count, &count, NULL) == 0 ? count : UINT32_MAX)
+
+static void memory_of_every_origin(hipcl_bridge bridge, cl_context context, cl_command_queue native, hipcl_queue queue,
+                                   hipcl_stream stream) {
+    uint32_t count = 0;
+    int32_t error;
+    struct hipcl_buffer_info info;
+    hipcl_buffer buffer;
+
+    /* A cl_mem: retained, and released with the buffer. */
+    cl_mem object = create_buffer(context, CL_MEM_READ_WRITE, BYTES, NULL, &error);
+    CHECK(error == 0);
+    OK(hipcl_buffer_adopt_cl_mem(bridge, object, HIPCL_ROUTE_AUTO, &buffer));
+    OK(hipcl_buffer_get_info(buffer, &info));
+    CHECK(info.bytes == BYTES && info.route == HIPCL_ROUTE_GPU_VA && info.is_copy == 0);
+    doubled_on_both_sides(bridge, queue, stream, buffer);
+    /* The owner's own command on its own queue, under an access. */
+    hipcl_access access;
+    cl_mem same;
+    void *pointer;
+    OK(hipcl_access_begin_queue(buffer, queue, HIPCL_ACCESS_WRITE, &access));
+    OK(hipcl_access_cl_mem(access, &same));
+    CHECK(same == object);
+    FAILS(HIPCL_ERROR_NOT_SUPPORTED, "use hipcl_access_cl_mem", hipcl_access_pointer(access, &pointer));
+    const float three = 3.0f;
+    CHECK(fill_buffer(native, object, &three, sizeof three, 0, BYTES, 0, NULL, NULL) == 0);
+    OK(hipcl_access_end(access));
+    float numbers[LEN];
+    OK(hipcl_access_begin_stream(buffer, stream, HIPCL_ACCESS_READ, &access));
+    FAILS(HIPCL_ERROR_ARGUMENT, "for a HIP stream", hipcl_access_cl_mem(access, &same));
+    OK(hipcl_buffer_download(buffer, numbers, BYTES));
+    CHECK(numbers[0] == 3.0f && numbers[LEN - 1] == 3.0f);
+    OK(hipcl_access_end(access));
+    OK(hipcl_buffer_destroy(buffer));
+    CHECK(REFERENCES(mem_info, object, CL_MEM_REFERENCE_COUNT) == 1);
+    CHECK(release_mem(object) == 0);
+
+    /* Shared virtual memory: given back once, when the library is done with it. */
+    void *svm = svm_alloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+    CHECK(svm != NULL);
+    FAILS(HIPCL_ERROR_ARGUMENT, "", hipcl_buffer_adopt_svm(bridge, svm, 0, HIPCL_SVM_COARSE, note, &gone, &buffer));
+    CHECK(gone == 0);
+    OK(hipcl_buffer_adopt_svm(bridge, svm, BYTES, HIPCL_SVM_COARSE, note, &gone, &buffer));
+    OK(hipcl_buffer_get_info(buffer, &info));
+    CHECK(info.opencl_address == (uintptr_t)svm && info.hip_address == (uintptr_t)svm);
+    doubled_on_both_sides(bridge, queue, stream, buffer);
+    CHECK(gone == 0);
+    OK(hipcl_buffer_destroy(buffer));
+    CHECK(gone == 1);
+    svm_free(context, svm);
+
+    /* HIP's memory by its address, which another buffer has. */
+    hipcl_buffer owner;
+    OK(hipcl_buffer_create_on(bridge, HIPCL_ROUTE_HIP_POINTER, 2 * BYTES, &owner));
+    OK(hipcl_buffer_get_info(owner, &info));
+    gone = 0;
+    OK(hipcl_buffer_adopt_hip(bridge, (char *)(uintptr_t)info.hip_address + BYTES, BYTES, note, &gone, &buffer));
+    doubled_on_both_sides(bridge, queue, stream, buffer);
+    OK(hipcl_buffer_destroy(buffer));
+    CHECK(gone == 1);
+    OK(hipcl_buffer_destroy(owner));
+    FAILS(HIPCL_ERROR_ARGUMENT, "`pointer` is null", hipcl_buffer_adopt_hip(bridge, NULL, BYTES, NULL, NULL, &buffer));
+
+    /* A descriptor: it keeps the memory, and the import has the same bytes. */
+    int fd;
+    size_t offset, bytes;
+    OK(hipcl_buffer_create_exportable(bridge, BYTES, &buffer));
+    OK(hipcl_buffer_upload(buffer, numbers, BYTES));
+    OK(hipcl_access_begin_stream(buffer, stream, HIPCL_ACCESS_READ, &access));
+    FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_export_fd(buffer, &fd, &offset, &bytes));
+    CHECK(fd == -1);
+    OK(hipcl_access_end(access));
+    OK(hipcl_buffer_export_fd(buffer, &fd, &offset, &bytes));
+    CHECK(fd >= 0 && bytes == BYTES);
+    OK(hipcl_buffer_destroy(buffer));
+    OK(hipcl_buffer_adopt_fd(bridge, fd, offset, bytes, &buffer));
+    CHECK(close(fd) == 0);
+    memset(numbers, 0, BYTES);
+    OK(hipcl_buffer_download(buffer, numbers, BYTES));
+    CHECK(numbers[0] == 3.0f && numbers[LEN - 1] == 3.0f);
+    doubled_on_both_sides(bridge, queue, stream, buffer);
+    OK(hipcl_buffer_destroy(buffer));
+    FAILS(HIPCL_ERROR_SYSTEM, "hipcl_buffer_adopt_fd", hipcl_buffer_adopt_fd(bridge, 9999, 0, BYTES, &buffer));
+    FAILS(HIPCL_ERROR_ARGUMENT, "`fd` is -1", hipcl_buffer_adopt_fd(bridge, -1, 0, BYTES, &buffer));
+}
+
+int main(void) {
+    hipcl_bridge first, bridge;
+    struct hipcl_native_handles natives;
+    OK(hipcl_bridge_open(NULL, &first));
+    OK(hipcl_bridge_native(first, &natives));
+    load(natives.platform);
+
+    uint32_t count = 0;
+    int32_t error;
+    const intptr_t properties[] = {CL_CONTEXT_PLATFORM, (intptr_t)natives.platform, 0};
+    cl_context context = create_context(properties, 1, &natives.device, NULL, NULL, &error);
+    CHECK(error == 0);
+    cl_command_queue native = create_queue(context, natives.device, 0, &error);
+    CHECK(error == 0);
+    hipcl_stream theirs;
+    struct ihipStream_t *native_stream;
+    OK(hipcl_stream_create(first, &theirs));
+    OK(hipcl_stream_native(theirs, &native_stream));
+    uint32_t context_before = REFERENCES(context_info, context, CL_CONTEXT_REFERENCE_COUNT);
+    uint32_t queue_before = REFERENCES(queue_info, native, CL_QUEUE_REFERENCE_COUNT);
+
+    /* What does not belong together is refused. */
+    FAILS(HIPCL_ERROR_ARGUMENT, "another context",
+          hipcl_bridge_adopt(context, natives.device, natives.queue, native_stream, NULL, &bridge));
+    FAILS(HIPCL_ERROR_ARGUMENT, "`queue` is null",
+          hipcl_bridge_adopt(context, natives.device, NULL, native_stream, NULL, &bridge));
+
+    OK(hipcl_bridge_adopt(context, natives.device, native, native_stream, NULL, &bridge));
+    struct hipcl_native_handles own;
+    OK(hipcl_bridge_native(bridge, &own));
+    CHECK(own.context == context && own.queue == native && own.stream == native_stream);
+    CHECK(own.device == natives.device && own.hip_device == 0);
+    hipcl_queue queue, second;
+    hipcl_stream stream;
+    OK(hipcl_queue_main(bridge, &queue));
+    OK(hipcl_stream_main(bridge, &stream));
+    FAILS(HIPCL_ERROR_ARGUMENT, "another context", hipcl_queue_adopt(bridge, natives.queue, &second));
+    cl_command_queue unordered =
+        create_queue(context, natives.device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
+    if (error == 0) {
+        FAILS(HIPCL_ERROR_ARGUMENT, "out of order", hipcl_queue_adopt(bridge, unordered, &second));
+        CHECK(release_queue(unordered) == 0);
+    }
+    OK(hipcl_queue_adopt(bridge, native, &second));
+    cl_command_queue same;
+    OK(hipcl_queue_native(second, &same));
+    CHECK(same == native);
+    OK(hipcl_queue_destroy(second));
+
+    memory_of_every_origin(bridge, context, native, queue, stream);
+    struct hipcl_counters counters;
+    OK(hipcl_bridge_counters(bridge, &counters));
+    CHECK(counters.data_set == 0 && counters.input > 0 && counters.result > 0);
+
+    /* All that was retained is released; the caller's own references stay. */
+    OK(hipcl_queue_destroy(queue));
+    OK(hipcl_stream_destroy(stream));
+    OK(hipcl_bridge_destroy(bridge));
+    OK(hipcl_stream_destroy(theirs));
+    OK(hipcl_bridge_destroy(first));
+    CHECK(REFERENCES(queue_info, native, CL_QUEUE_REFERENCE_COUNT) == queue_before);
+    CHECK(release_queue(native) == 0);
+    CHECK(REFERENCES(context_info, context, CL_CONTEXT_REFERENCE_COUNT) <= context_before);
+    CHECK(release_context(context) == 0);
+    return 0;
+}

@@ -1,0 +1,77 @@
+//! The header in each language, and its descriptions.
+
+use std::fs;
+
+use crate::declarations::functions;
+use crate::toolchain::{C, CLANG, CLANGPP, CPP, Compiler, available, scratch, skip};
+
+/// The header first, alone, and twice; then what OpenCL's and HIP's headers declare, beside it.
+const USE: &str = r"
+#include <hipcl.h>
+#include <hipcl.h>
+typedef struct _cl_platform_id *cl_platform_id;
+typedef struct _cl_device_id *cl_device_id;
+typedef struct _cl_context *cl_context;
+typedef struct _cl_command_queue *cl_command_queue;
+typedef struct _cl_mem *cl_mem;
+typedef struct ihipStream_t *hipStream_t;
+hipcl_status takes_what_their_headers_declare(cl_context, cl_device_id, cl_command_queue, hipStream_t, cl_mem);
+hipcl_status takes_what_their_headers_declare(cl_context c, cl_device_id d, cl_command_queue q, hipStream_t s, cl_mem m) {
+    hipcl_bridge bridge = 0;
+    hipcl_buffer buffer = 0;
+    hipcl_status status = hipcl_bridge_adopt(c, d, q, s, 0, &bridge);
+    return status ? status : hipcl_buffer_adopt_cl_mem(bridge, m, HIPCL_ROUTE_AUTO, &buffer);
+}
+";
+
+fn compiles(compiler: Compiler, test: &str) {
+    if !available(compiler.program) {
+        return skip(test, &format!("no {}", compiler.program));
+    }
+    let source = scratch().join(format!("{test}-{}", std::process::id()));
+    fs::write(&source, USE).expect("a source");
+    let output = compiler.command().arg("-fsyntax-only").arg(&source).output();
+    let output = output.expect("the compiler starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+}
+
+#[test]
+fn the_header_is_c11_without_a_warning() {
+    compiles(C, "the_header_is_c11_without_a_warning");
+}
+
+#[test]
+fn the_header_is_cpp17_without_a_warning() {
+    compiles(CPP, "the_header_is_cpp17_without_a_warning");
+}
+
+#[test]
+fn the_header_is_c11_without_a_warning_of_clang() {
+    compiles(CLANG, "the_header_is_c11_without_a_warning_of_clang");
+}
+
+#[test]
+fn the_header_is_cpp17_without_a_warning_of_clang() {
+    compiles(CLANGPP, "the_header_is_cpp17_without_a_warning_of_clang");
+}
+
+#[test]
+fn every_function_describes_its_parameters_and_errors() {
+    let functions = functions();
+    assert!(functions.len() > 40, "{} functions", functions.len());
+    for function in functions {
+        assert!(!function.text.trim().is_empty(), "{} has no description", function.name);
+        // One object alone is what the function's name says.
+        let named = function.parameters.len() > 1;
+        for parameter in function.parameters {
+            let described = function.text.contains(&format!("@param {} ", parameter.name));
+            assert!(
+                described || !named,
+                "{} does not describe `{}`",
+                function.name,
+                parameter.name
+            );
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The C library as C and C++ programs see it: its header, its symbols, and programs that are compiled against it.
+
+mod arguments;
+mod declarations;
+mod header;
+mod programs;
+mod symbols;
+mod toolchain;

@@ -1,0 +1,82 @@
+//! C programs that use the library as its users do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::toolchain::{C, CPP, Compiler, Linked, available, crate_folder, run, scratch, skip};
+
+fn source(name: &str) -> PathBuf {
+    crate_folder().join("tests/c").join(name)
+}
+
+/// An example of the project.
+fn example(name: &str) -> PathBuf {
+    crate_folder().join("../../examples/c").join(name)
+}
+
+/// Compiles and runs a program, which checks itself; none without the compiler.
+fn tried(compiler: Compiler, source: &Path, test: &str, linked: Linked) -> Option<String> {
+    if !available(compiler.program) {
+        skip(test, &format!("no {}", compiler.program));
+        return None;
+    }
+    let program = compiler.program(source, test, linked);
+    Some(run(&mut Command::new(program), test))
+}
+
+macro_rules! programs {
+    ($($test:ident: $source:literal;)*) => {$(
+        #[test]
+        fn $test() {
+            tried(C, &source($source), stringify!($test), Linked::Shared);
+        }
+    )*};
+}
+programs! {
+    handles_keep_their_rules_across_threads_and_in_every_order: "objects.c";
+    the_callers_own_objects_and_memory_of_every_origin_are_taken: "foreign.c";
+    products_inverses_transforms_and_kernels_are_right: "compute.c";
+}
+
+#[test]
+fn the_example_is_right_and_copies_no_data_set() {
+    let test = "the_example_is_right_and_copies_no_data_set";
+    if let Some(text) = tried(C, &example("covariance.c"), test, Linked::Shared) {
+        assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+    }
+}
+
+#[test]
+fn the_example_runs_with_the_static_library() {
+    let test = "the_example_runs_with_the_static_library";
+    tried(C, &example("covariance.c"), test, Linked::Static);
+}
+
+#[test]
+fn a_cpp_program_uses_the_header() {
+    tried(CPP, &source("use.cpp"), "a_cpp_program_uses_the_header", Linked::Shared);
+}
+
+/// The command's part is played by scripts: what it is asked, and how each of its ends is told.
+#[test]
+fn the_doctor_is_asked_and_its_end_is_told() {
+    let test = "the_doctor_is_asked_and_its_end_is_told";
+    let folder = scratch().join(format!("doctor-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let script = |name: &str, body: &str| {
+        let path = folder.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{body}\n")).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    };
+    script("works", "echo \"asked: $*\"");
+    script("no-route", "echo \"asked: $*\"; exit 1");
+    script("fails", "echo 'error: planted' >&2; exit 2");
+    script("dies", "kill -9 $$");
+    if !available(C.program) {
+        return skip(test, "no gcc");
+    }
+    let program = C.program(&source("doctor.c"), test, Linked::Shared);
+    run(Command::new(program).arg(&folder), test);
+}
