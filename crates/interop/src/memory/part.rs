@@ -27,6 +27,9 @@ pub struct Part<'a, T: Pod> {
 /// fails returns [`Error::UnderReader`]: the other parts may be written, and only the whole can
 /// [move](Shared::move_to).
 ///
+/// A thread that waits on the host for one part, as with [`Grade::Host`](crate::Grade::Host), holds the buffer's lock
+/// meanwhile: a thread that asks for another part waits with it.
+///
 /// On [`Route::ExternalFd`](crate::Route::ExternalFd) the memory is OpenCL's or HIP's as a whole. There
 /// all parts that live together go to the side that takes one first, unless both sides only read; the other side gets
 /// [`Error::PartOnOtherSide`] until the whole buffer is divided anew. On [`Route::Staging`](crate::Route::Staging) a

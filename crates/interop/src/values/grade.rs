@@ -10,7 +10,8 @@ pub enum Grade {
     /// The calling thread waits: `clFinish` before HIP work, `hipStreamSynchronize` before OpenCL
     /// work. The only grade that every pair of drivers offers, and the fastest when nothing else is queued. It has no
     /// time limit unless [`Options::handoff_limit`](crate::Options::handoff_limit) sets one: a side that never ends
-    /// blocks its caller forever.
+    /// blocks its caller forever. `clFinish` does not report a command that failed. With a limit the host asks an event
+    /// instead, which does.
     Host,
     /// The drivers' own threads hand over and the calling thread goes on: OpenCL's event callback releases a waiting
     /// stream, HIP's stream callback completes a user event that the queue waits for. For programs that queue ahead, or
