@@ -278,12 +278,12 @@ fn a_batch_of_pointers_that_cannot_be_made_leaves_nothing_allocated() {
         });
         assert!(matches!(outcome, Err(Error::Hip(_))), "{rule}: {outcome:?}");
     };
-    for rule in ["hipMalloc:1:2", "hipMemcpyAsync:1:1"] {
+    for rule in ["hipMalloc:1:2", "hipMemcpyWithStream:1:1"] {
         make(rule);
         assert_eq!(free(), before, "{rule}");
     }
     // It ends the stream.
-    make("async/hipMemcpyAsync:1:1");
+    make("async/hipMemcpyWithStream:1:1");
 }
 
 #[test]
