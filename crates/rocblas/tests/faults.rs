@@ -353,6 +353,25 @@ fn a_handle_finds_its_own_stream_again_after_a_capture_that_could_not_tell_it() 
     drop(setup);
 }
 
+/// rocBLAS may have queued a part of it.
+#[test]
+fn a_capture_with_a_call_that_failed_makes_no_graph_although_its_error_is_ignored() {
+    let failures = Failures::new();
+    let setup = setup();
+    let mut x = setup.upload(&[3.0_f32]);
+    let mut scale = |rule: &str| {
+        failures.during(rule, || {
+            setup.blas.capture(|blas| {
+                let _ = blas.scal(2.0, x.on_mut(blas.stream())?.into());
+                Ok(())
+            })
+        })
+    };
+    let error = scale("rocblas_sscal:1:6").unwrap_err();
+    assert!(matches!(error, Error::Captured { .. }), "{error}");
+    assert_eq!(scale("").unwrap().node_count().unwrap(), 1);
+}
+
 /// A success of calls that compute, and of no other.
 unsafe extern "C" fn degraded(_: rocblas_sys::rocblas_handle, _: hip_sys::hipStream_t) -> rocblas_sys::rocblas_status {
     rocblas_sys::rocblas_status::rocblas_status_perf_degraded
