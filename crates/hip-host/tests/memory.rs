@@ -378,3 +378,25 @@ fn threads_allocate_copy_and_free_at_once() {
         }
     });
 }
+
+/// Its pages are shared between mappings: a child that got them would write what this process computes with.
+#[test]
+fn a_forked_child_has_no_device_memory() {
+    let ptr = malloc(3 * 4096) as usize;
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut holds = false;
+    let flags = maps.lines().find_map(|line| {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let bounds = range.and_then(|(start, end)| {
+            let bound = |text| usize::from_str_radix(text, 16).ok();
+            Some((bound(start)?, bound(end)?))
+        });
+        if let Some((start, end)) = bounds {
+            holds = (start..end).contains(&ptr);
+        }
+        line.strip_prefix("VmFlags:").filter(|_| holds)
+    });
+    let flags = flags.expect("the mapping");
+    assert!(flags.split_whitespace().any(|flag| flag == "dc"), "{flags}");
+    ok!(hipFree(ptr as *mut c_void));
+}

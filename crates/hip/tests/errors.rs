@@ -56,7 +56,7 @@ fn a_failed_fill_or_copy_leaves_nothing_allocated() {
         failures.now(rules);
         assert!(device.alloc_zeroed::<u8>(1 << 20).is_err(), "{rules}");
     }
-    for rules in ["hipMemcpyAsync:1", "hipStreamSynchronize:1"] {
+    for rules in ["hipMemcpyWithStream:1", "hipStreamSynchronize:1"] {
         failures.now(rules);
         assert!(device.alloc_from(&stream, &[1_u8; 1 << 20]).is_err(), "{rules}");
     }
@@ -66,7 +66,7 @@ fn a_failed_fill_or_copy_leaves_nothing_allocated() {
     stream.synchronize().unwrap();
     assert_eq!(device.memory_info().unwrap(), before);
     // Of a stream that has failed, HIP does not tell whether it still works: what it used stays.
-    failures.now("async/hipMemcpyAsync:1");
+    failures.now("async/hipMemcpyWithStream:1");
     assert!(device.alloc_from(&stream, &[1_u8; 1 << 20]).is_err());
     failures.now("");
     assert!(stream.synchronize().is_err());
@@ -358,6 +358,54 @@ fn the_error_of_a_stream_that_only_records_keep_is_deferred() {
         }
         let deferred = device.runtime().take_deferred_errors();
         assert_eq!(deferred.len(), 1, "{rule}: {deferred:?}");
+    }
+}
+
+/// Page-locked memory, which the device reads and writes itself.
+#[test]
+fn host_memory_is_the_caller_s_again_when_a_copy_returns_with_an_error() {
+    let failures = failures("");
+    let device = common::watched_device();
+    let stream = device.stream().unwrap();
+    let mut memory = device.alloc_from(&stream, &[5_u32; 1024]).unwrap();
+    let mut host = device.alloc_pinned::<u32>(1024).unwrap();
+    let rect = hip::Rect {
+        width: 16,
+        height: 32,
+        source_pitch: 32,
+        destination_pitch: 32,
+    };
+    for which in 0..4 {
+        let gate = std::sync::Arc::new(common::Gate::close(&stream));
+        // A copy that waits inside of HIP needs the stream to go on.
+        common::watch({
+            let gate = gate.clone();
+            move |name| {
+                if name == "hipMemcpyWithStream" {
+                    gate.open();
+                }
+            }
+        });
+        failures.now("hipStreamSynchronize:*, hipStreamQuery:*");
+        let mine = host.host_mut().unwrap();
+        mine.fill(7);
+        let outcome = match which {
+            0 => memory.on(&stream).unwrap().copy_to_slice(mine),
+            1 => memory.on(&stream).unwrap().copy_rect_to_slice(mine, rect),
+            2 => memory.on_mut(&stream).unwrap().copy_from_slice(mine),
+            _ => memory.on_mut(&stream).unwrap().copy_rect_from_slice(mine, rect),
+        };
+        assert!(outcome.is_err(), "{which}");
+        mine.fill(9);
+        failures.now("");
+        common::unwatch();
+        gate.open();
+        stream.synchronize().unwrap();
+        let kept = mine.iter().all(|&number| number == 9);
+        assert!(kept, "written after the copy returned: {which}");
+        let mut seen = vec![0; 1024];
+        memory.copy_to_slice(&stream, &mut seen).unwrap();
+        assert!(!seen.contains(&9), "read after the copy returned: {which}");
     }
 }
 

@@ -66,6 +66,26 @@ fn a_source_with_a_symbol_that_would_stay_is_refused() {
     assert!(error.to_string().contains("unique"), "{error}");
 }
 
+/// The loader would change every stack of the process.
+#[test]
+fn a_source_that_asks_for_executable_stacks_is_refused() {
+    if !common::on_host() {
+        return;
+    }
+    let source = r#"
+        asm(".section .note.GNU-stack,\"x\",@progbits\n.previous");
+        extern "C" __global__ void set(int *x) { *x = 7; }
+    "#;
+    let stacks = || {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().filter(|line| line.contains(" rwx")).count()
+    };
+    let before = stacks();
+    let error = Program::new(source).compile(&device()).unwrap_err().to_string();
+    assert!(error.contains("stacks"), "{error}");
+    assert_eq!(stacks(), before);
+}
+
 /// The linker adds the section to the table of relocations that the loader reads, which then ends in the code.
 #[test]
 fn a_source_that_adds_to_the_relocations_is_refused() {

@@ -424,7 +424,7 @@ fn a_copy_for_the_host_that_fails_after_it_was_queued_is_waited_for() {
         hipError_t::hipErrorUnknown
     }
     let api = hip_sys::Api {
-        hipMemcpyAsync: Some(linear),
+        hipMemcpyWithStream: Some(linear),
         hipMemcpy2DAsync: Some(rectangle),
         ..*watched_device().runtime().api()
     };

@@ -114,3 +114,35 @@ fn an_empty_rectangle_of_any_size_copies_nothing() {
     memory.copy_to_slice(&stream, &mut seen).unwrap();
     assert_eq!(seen, [0; 4]);
 }
+
+/// Copies from and to the host go through a block of limited size.
+#[test]
+fn large_rectangles_are_copied_whole_too() {
+    let rect = Rect {
+        width: 1000,
+        height: 20_000,
+        source_pitch: 1001,
+        destination_pitch: 1003,
+    };
+    let device = common::device();
+    let stream = device.stream().unwrap();
+    let source: Vec<u16> = (0..rect.height * rect.source_pitch)
+        .map(|index| (index % 65_521) as u16)
+        .collect();
+    let mut expected = vec![0_u16; rect.height * rect.destination_pitch];
+    by_rows(&source, &mut expected, rect).unwrap();
+
+    let on_device = device.alloc_from(&stream, &source).unwrap();
+    let mut seen = vec![0_u16; expected.len()];
+    on_device
+        .on(&stream)
+        .unwrap()
+        .copy_rect_to_slice(&mut seen, rect)
+        .unwrap();
+    assert!(seen == expected);
+
+    let mut to = device.alloc_zeroed::<u16>(expected.len()).unwrap();
+    to.on_mut(&stream).unwrap().copy_rect_from_slice(&source, rect).unwrap();
+    to.copy_to_slice(&stream, &mut seen).unwrap();
+    assert!(seen == expected);
+}

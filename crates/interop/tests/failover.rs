@@ -171,7 +171,7 @@ fn a_failed_upload_goes_to_the_next_route_with_all_data() {
     let mut data = bridge.alloc::<u32>(LEN).expect("memory");
     assert_eq!(data.route(), Route::HipPointer);
     let input: Vec<u32> = (0..LEN as u32).collect();
-    faults.set("hipMemcpyAsync:1");
+    faults.set("hipMemcpyWithStream:1");
     data.upload(&input).expect("the next route takes it");
     assert_eq!(data.route(), Route::HostPinned);
     let stream = bridge.stream().expect("a stream");
@@ -202,9 +202,9 @@ fn memory_that_another_process_has_is_not_moved_when_its_route_fails() {
     let theirs = importer.join().expect("no panic").expect("an import");
     assert_eq!(joint.route(), Route::HipPointer);
     let address = joint.addresses();
-    faults.set("hipMemcpyAsync:1");
+    faults.set("hipMemcpyWithStream:1");
     let error = joint.upload(&[1; LEN]).expect_err("the route fails");
-    assert!(error.to_string().contains("hipMemcpyAsync"), "{error}");
+    assert!(error.to_string().contains("hipMemcpyWithStream"), "{error}");
     assert_eq!(joint.addresses(), address);
     assert!(bridge.failovers().is_empty());
     drop((theirs, joint));
@@ -415,7 +415,7 @@ fn a_part_next_to_which_others_may_write_is_told_how_to_move_on_and_nothing_is_l
     let mut data = bridge.alloc_on::<u32>(Route::Staging, LEN).expect("memory");
     let input: Vec<u32> = (0..LEN as u32).map(|i| i ^ 0x77).collect();
     data.upload(&input).expect("an upload");
-    faults.set("hipMemcpyAsync:1");
+    faults.set("hipMemcpyWithStream:1");
     let mut part = data.part_mut(0..LEN).expect("a part");
     let error = part.hip_mut(&stream).expect_err("the copy to HIP's side fails");
     let text = error.to_string();
@@ -449,7 +449,7 @@ fn a_reader_of_a_failed_copy_is_told_too_and_a_later_one_succeeds() {
     let stream = bridge.stream().expect("a stream");
     let mut data = bridge.alloc::<u32>(LEN).expect("memory");
     data.upload(&[6; LEN]).expect("an upload");
-    faults.set("hipMemcpyAsync:1");
+    faults.set("hipMemcpyWithStream:1");
     let error = data.hip(&stream).expect_err("the copy to HIP's side fails");
     assert!(matches!(&error, Error::UnderReader { next: None, .. }), "{error}");
     let text = error.to_string();

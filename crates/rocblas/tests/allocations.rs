@@ -143,6 +143,7 @@ fn quiet_device() -> hip::Device {
     }
     let hip = hip_sys::Api {
         hipMemcpyAsync: Some(copy),
+        hipMemcpyWithStream: Some(copy),
         hipStreamSynchronize: Some(wait),
         ..*common::tables().hip
     };

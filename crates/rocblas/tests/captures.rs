@@ -66,6 +66,51 @@ fn a_graph_keeps_the_arrays_of_addresses_that_its_calls_read() {
 }
 
 #[test]
+fn a_graph_keeps_the_pivots_that_its_calls_read() {
+    if !common::has_solver() {
+        return;
+    }
+    let setup = setup();
+    let stream = &setup.stream;
+    // Exchanges its rows.
+    let mut a = setup.upload(&[0.0_f32, 2.0, 1.0, 0.0]);
+    let mut b = setup.upload(&[3.0_f32, 4.0]);
+    let lu = solver::getrf(&setup.blas, square(&mut a)).unwrap();
+    // Libraries load code on its first use, which a capture does not allow.
+    let mut other = setup.upload(&[3.0_f32, 4.0]);
+    solver::getrs(&setup.blas, Op::None, &lu, column(&mut other)).unwrap();
+    let captured = setup
+        .blas
+        .capture(|blas| solver::getrs(blas, Op::None, &lu, column(&mut b)));
+    let graph = captured.unwrap().instantiate().unwrap();
+    drop(lu);
+    // Would write its pivots to the same memory.
+    let mut identity = setup.upload(&[1.0_f32, 0.0, 0.0, 1.0]);
+    let factors = solver::getrf(&setup.blas, square(&mut identity)).unwrap();
+    assert_eq!(factors.pivots().unwrap().to_vec().unwrap(), [1, 2]);
+    let slices = (a.on(stream).unwrap(), b.on_mut(stream).unwrap());
+    // SAFETY: the graph reads the one and writes the other; the handle lives and does nothing else.
+    unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+    assert_eq!(setup.download(&b), [2.0, 3.0]);
+}
+
+#[test]
+fn a_graph_keeps_the_workspace_that_its_calls_may_use() {
+    let mut setup = setup();
+    let mut x = setup.upload(&[3.0_f32]);
+    let memory = |bytes| setup.device.alloc::<u8>(bytes).unwrap();
+    let (first, second) = (memory(4096), memory(8192));
+    setup.blas.set_workspace(first).unwrap();
+    let graph = setup
+        .blas
+        .capture(|blas| blas.scal(2.0, x.on_mut(blas.stream())?.into()))
+        .unwrap();
+    assert!(setup.blas.set_workspace(second).unwrap().is_none(), "the graph has it");
+    drop(graph);
+    assert_eq!(setup.blas.take_workspace().unwrap().unwrap().len(), 8192);
+}
+
+#[test]
 fn each_run_computes_a_captured_product() {
     let setup = setup();
     let stream = &setup.stream;

@@ -278,12 +278,12 @@ fn a_batch_of_pointers_that_cannot_be_made_leaves_nothing_allocated() {
         });
         assert!(matches!(outcome, Err(Error::Hip(_))), "{rule}: {outcome:?}");
     };
-    for rule in ["hipMalloc:1:2", "hipMemcpyAsync:1:1"] {
+    for rule in ["hipMalloc:1:2", "hipMemcpyWithStream:1:1"] {
         make(rule);
         assert_eq!(free(), before, "{rule}");
     }
     // It ends the stream.
-    make("async/hipMemcpyAsync:1:1");
+    make("async/hipMemcpyWithStream:1:1");
 }
 
 #[test]
@@ -351,6 +351,25 @@ fn a_handle_finds_its_own_stream_again_after_a_capture_that_could_not_tell_it() 
     assert_eq!(graph.unwrap().node_count().unwrap(), 0);
     lose();
     drop(setup);
+}
+
+/// rocBLAS may have queued a part of it.
+#[test]
+fn a_capture_with_a_call_that_failed_makes_no_graph_although_its_error_is_ignored() {
+    let failures = Failures::new();
+    let setup = setup();
+    let mut x = setup.upload(&[3.0_f32]);
+    let mut scale = |rule: &str| {
+        failures.during(rule, || {
+            setup.blas.capture(|blas| {
+                let _ = blas.scal(2.0, x.on_mut(blas.stream())?.into());
+                Ok(())
+            })
+        })
+    };
+    let error = scale("rocblas_sscal:1:6").unwrap_err();
+    assert!(matches!(error, Error::Captured { .. }), "{error}");
+    assert_eq!(scale("").unwrap().node_count().unwrap(), 1);
 }
 
 /// A success of calls that compute, and of no other.

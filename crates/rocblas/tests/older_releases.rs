@@ -137,14 +137,14 @@ unsafe extern "C" fn copy(
     // A copy to the host may itself wait for the stream.
     drop(opener().take());
     // SAFETY: the caller's arguments.
-    unsafe { common::tables().hip.hipMemcpyAsync.unwrap()(to, from, bytes, kind, stream) }
+    unsafe { common::tables().hip.hipMemcpyWithStream.unwrap()(to, from, bytes, kind, stream) }
 }
 
 /// A handle of the older library, on a device whose waits open the gate.
 fn older() -> (Handle, Stream, Device) {
     let hip = hip_sys::Api {
         hipStreamSynchronize: Some(synchronize),
-        hipMemcpyAsync: Some(copy),
+        hipMemcpyWithStream: Some(copy),
         ..*common::tables().hip
     };
     // SAFETY: one platform's functions, some of them wrapped.

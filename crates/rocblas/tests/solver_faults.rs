@@ -117,7 +117,7 @@ fn each_is_told<T: Number>(letter: char) {
             assert_eq!(device.memory_info().unwrap(), before, "{name}");
         }
         // Memory of pivots and results, and the copy that tells what was found.
-        for (call, nth) in [("hipMalloc", 3), ("hipMemcpyAsync", 3)] {
+        for (call, nth) in [("hipMalloc", 3), ("hipMemcpyWithStream", 3)] {
             hip_host::faults::set_failures(&format!("{call}:{nth}")).unwrap();
             let outcome = run::<T>(&library, &device, routine, "_strided_batched");
             hip_host::faults::set_failures("").unwrap();

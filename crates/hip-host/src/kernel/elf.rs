@@ -30,6 +30,11 @@ pub(crate) enum Refusal {
     RunsCode,
     #[error("the module would never be unloaded, because of a unique symbol (STB_GNU_UNIQUE); make it an ordinary one")]
     Stays,
+    #[error(
+        "loading the module would make the stacks of the process executable, because of a section .note.GNU-stack with \
+         the flag x, or of object code without that section; leave them as they are"
+    )]
+    ExecutableStack,
     #[error("the module would load a library by its path; a kernel can use the C library's functions only")]
     LoadsFile,
     #[error("it has no table of kernels")]
@@ -115,6 +120,8 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
         table: 0,
     };
     let mut runs_code = false;
+    // Without the header, the loader assumes that the library needs it.
+    let mut executable_stack = true;
     let mut tables = Tables::default();
     for segment in header.program_headers(endian, library)? {
         let start = segment.p_vaddr(endian);
@@ -130,6 +137,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                 }
             }
             // The loader protects whole pages.
+            elf::PT_GNU_STACK => executable_stack = segment.p_flags(endian) & elf::PF_X != 0,
             elf::PT_GNU_RELRO => layout.read_only.push(start..end - end % page),
             _ => {}
         }
@@ -144,6 +152,9 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                 }
             }
         }
+    }
+    if executable_stack {
+        return Ok(Err(Refusal::ExecutableStack));
     }
     for section in sections.iter() {
         if let Some((relocations, _)) = section.rela(endian, library)? {

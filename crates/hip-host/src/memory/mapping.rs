@@ -101,7 +101,7 @@ impl Mapping {
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: `[base, base + data)` lies inside the reservation, which no other code knows yet.
         unsafe { mmap(at, data, protection, flags, file, offset) }.ok()?;
-        // A child of this process would share the memory rather than get a copy. On ROCm it has none of it either.
+        // A child of this process would share the memory rather than get a copy.
         // SAFETY: the mapping just made. Advice only, so a refusal does not matter.
         let _ = unsafe { madvise(at, data, Advice::LinuxDontFork) };
         self.advise(data);

@@ -163,12 +163,9 @@ impl<'a, T> DeviceSlice<'a, T> {
         self.stream
             .not_recording("a copy to host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyDeviceToHost)?;
-        // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types; neither
-        // moves before the stream is waited for, and the host memory cannot overlap what a slice of the device may
-        // read.
-        let queued = unsafe { copy(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream) };
-        // HIP may have queued a part of what failed.
-        queued.and(self.stream.wait_out())
+        // SAFETY: `self` can be read for its length, `destination` written for the same, both by their types, and the
+        // host memory cannot overlap what a slice of the device may read.
+        unsafe { copy_and_wait(destination.as_mut_ptr(), self.pointer, self.len, kind, self.stream) }
     }
 }
 
@@ -300,11 +297,9 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.stream
             .not_recording("a copy from host memory that is not page-locked")?;
         let kind = kind(CALL, self.origin, hipMemcpyKind::hipMemcpyHostToDevice)?;
-        // SAFETY: `source` can be read for its length, `self` written for the same, both by their types; neither moves
-        // before the stream is waited for, and the host memory cannot overlap what a slice of the device may write.
-        let queued = unsafe { copy(self.pointer, source.as_ptr(), self.len, kind, self.stream) };
-        // HIP may have queued a part of what failed.
-        queued.and(self.stream.wait_out())
+        // SAFETY: `source` can be read for its length, `self` written for the same, both by their types, and the host
+        // memory cannot overlap what a slice of the device may write.
+        unsafe { copy_and_wait(self.pointer, source.as_ptr(), self.len, kind, self.stream) }
     }
 
     /// Copies the elements of another slice of the same stream, in stream order. The host does not wait.
@@ -458,6 +453,46 @@ unsafe fn copy<T>(
             "hipMemcpyAsync({destination:?}, {source:?}, {bytes} bytes, {kind:?})"
         )
     }
+}
+
+/// Copies in stream order, and has ended when it returns, with an error too: the host memory is the caller's again.
+///
+/// A copy that is queued and then waited for cannot promise that. On ROCm the wait is a call of its own, which returns
+/// at once when another device of the process has failed meanwhile (hipamd/src/hip_internal.hpp, `HIP_INIT_API`), and
+/// the device goes on with page-locked memory. This call waits inside (hipamd/src/hip_memory.cpp, `ihipMemcpy`).
+///
+/// # Safety
+///
+/// `len` elements can be read at `source` and written at `destination`, and do not overlap.
+unsafe fn copy_and_wait<T>(
+    destination: *mut T,
+    source: *const T,
+    len: usize,
+    kind: hipMemcpyKind,
+    stream: &Stream,
+) -> Result<()> {
+    let bytes = len * size_of::<T>();
+    let copied = if bytes == 0 {
+        Ok(())
+    } else {
+        stream.device().make_current()?;
+        // SAFETY: the caller's promise is the callee's demand; the stream is alive.
+        unsafe {
+            call!(
+                stream.device().runtime(),
+                hipMemcpyWithStream(
+                    destination.cast::<c_void>(),
+                    source.cast::<c_void>(),
+                    bytes,
+                    kind,
+                    stream.raw_for_work()?
+                ),
+                "hipMemcpyWithStream({destination:?}, {source:?}, {bytes} bytes, {kind:?})"
+            )
+        }
+    };
+    // Earlier work of the stream that failed is told by the wait.
+    copied.and(stream.wait_out())
 }
 
 #[cfg(test)]

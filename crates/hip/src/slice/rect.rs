@@ -21,12 +21,23 @@ impl<T: Pod> DeviceSlice<'_, T> {
         check(rect, CALL, self.len(), destination.len())?;
         self.stream()
             .not_recording("a copy to host memory that is not page-locked")?;
-        let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDeviceToHost)?;
-        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
-        // for.
-        let queued = unsafe { copy(destination.as_mut_ptr(), self.as_ptr(), rect, kind, self.stream()) };
-        // HIP may have queued a part of what failed.
-        queued.and(self.stream().wait_out())
+        kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDefault)?;
+        bands::<T>(rect, |band, from, to| {
+            let packed = Rect {
+                destination_pitch: rect.width,
+                ..band
+            };
+            let mut rows = self.stream().device().alloc_pinned(band.height * rect.width)?;
+            rows.on_mut(self.stream())?
+                .copy_rect_from(self.slice(from..)?, packed)?;
+            let rows = rows.host()?.chunks_exact(rect.width);
+            // The last row may be shorter than the pitch.
+            let destination = destination[to..].chunks_mut(rect.destination_pitch);
+            for (destination, row) in destination.zip(rows) {
+                destination[..rect.width].copy_from_slice(row);
+            }
+            Ok(())
+        })
     }
 }
 
@@ -42,12 +53,21 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
         check(rect, CALL, source.len(), self.len())?;
         self.stream()
             .not_recording("a copy from host memory that is not page-locked")?;
-        let kind = kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyHostToDevice)?;
-        // SAFETY: checked to lie in both, which are plain data and apart; neither moves before the stream is waited
-        // for.
-        let queued = unsafe { copy(self.as_mut_ptr(), source.as_ptr(), rect, kind, self.stream()) };
-        // HIP may have queued a part of what failed.
-        queued.and(self.stream().wait_out())
+        kind(CALL, self.origin(), hipMemcpyKind::hipMemcpyDefault)?;
+        let stream = self.stream();
+        bands::<T>(rect, |band, from, to| {
+            let packed = Rect {
+                source_pitch: rect.width,
+                ..band
+            };
+            let mut rows = stream.device().alloc_pinned(band.height * rect.width)?;
+            let source = source[from..].chunks(rect.source_pitch);
+            for (row, source) in rows.host_mut()?.chunks_exact_mut(rect.width).zip(source) {
+                row.copy_from_slice(&source[..rect.width]);
+            }
+            self.slice_mut(to..)?.copy_rect_from(rows.on(stream)?, packed)?;
+            rows.host_mut().map(|_| ())
+        })
     }
 
     /// Copies a rectangle of another slice of the same stream, in stream order. The host does not wait.
@@ -79,6 +99,31 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
             )
         }
     }
+}
+
+/// Bytes of the host's rows that are copied at a time, or one row.
+const BAND: usize = 16 << 20;
+
+/// Calls `copy` with parts of `rect`, whole rows of at most [`BAND`] bytes, and the elements of the source and of the
+/// destination before them.
+///
+/// The parts pass through page-locked memory of this crate, which is leaked if HIP cannot tell whether the device still
+/// uses it. The caller's memory cannot be, and HIP has no call that copies a rectangle in stream order and waits.
+fn bands<T: Pod>(rect: Rect, mut copy: impl FnMut(Rect, usize, usize) -> Result<()>) -> Result<()> {
+    // Only a rectangle with elements is known to fit in memory, so its sizes can be multiplied.
+    if [rect.width, rect.height, size_of::<T>()].contains(&0) {
+        return Ok(());
+    }
+    let most = (BAND / (rect.width * size_of::<T>())).max(1);
+    for first in (0..rect.height).step_by(most) {
+        let height = most.min(rect.height - first);
+        copy(
+            Rect { height, ..rect },
+            first * rect.source_pitch,
+            first * rect.destination_pitch,
+        )?;
+    }
+    Ok(())
 }
 
 fn check(rect: Rect, call: &'static str, source_len: usize, destination_len: usize) -> Result<()> {

@@ -359,8 +359,7 @@ impl Stream {
         matches!(self.is_idle(), Ok(true))
     }
 
-    /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended: for work on memory that
-    /// cannot be kept from its owner.
+    /// Waits as [`Stream::synchronize`], and also if that fails before the work has ended.
     ///
     /// It ends where HIP does not even tell whether the stream is idle. ROCm answers so on every device of the process
     /// once one of them has failed (hipamd/src/hip_internal.hpp, `HIP_INIT_API`), and the others may go on.

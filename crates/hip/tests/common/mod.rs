@@ -181,6 +181,7 @@ watched! {
     hipHostFree(pointer: *mut c_void);
     hipHostUnregister(pointer: *mut c_void);
     hipMemcpyAsync(to: *mut c_void, from: *const c_void, bytes: usize, kind: hip_sys::hipMemcpyKind, stream: hip_sys::hipStream_t);
+    hipMemcpyWithStream(to: *mut c_void, from: *const c_void, bytes: usize, kind: hip_sys::hipMemcpyKind, stream: hip_sys::hipStream_t);
     hipMemsetAsync(to: *mut c_void, value: i32, bytes: usize, stream: hip_sys::hipStream_t);
     hipStreamSynchronize(stream: hip_sys::hipStream_t);
     hipStreamDestroy(stream: hip_sys::hipStream_t);

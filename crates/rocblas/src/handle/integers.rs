@@ -8,8 +8,8 @@ use crate::Result;
 /// Integers in device memory that a solver call writes: pivots, or one result for each matrix. They return to their
 /// pool.
 pub(crate) struct Integers {
-    /// `None` while they return.
-    values: Option<DeviceBuffer<i32>>,
+    /// `None` while they return. Shared with the graphs whose calls read them.
+    values: Option<Arc<DeviceBuffer<i32>>>,
     len: usize,
     stream: Stream,
     pool: InfoPool,
@@ -42,7 +42,7 @@ impl InfoPool {
             None => stream.device().alloc(len)?,
         };
         Ok(Integers {
-            values: Some(values),
+            values: Some(Arc::new(values)),
             len,
             stream: stream.clone(),
             pool: self.clone(),
@@ -59,16 +59,17 @@ impl InfoPool {
 }
 
 impl Integers {
-    /// To be read on the stream they were leased for.
+    /// To be read on the stream they were leased for. A graph that records the read keeps them.
     pub(crate) fn slice(&self) -> Result<DeviceSlice<'_, i32>> {
         let values = self.values.as_ref().expect("only `drop` takes them");
+        self.stream.keep_if_recording(values);
         Ok(values.on(&self.stream)?.slice(..self.len)?)
     }
 
     /// Their address, for a call on the stream that writes them.
     pub(crate) fn address_mut(&mut self) -> Result<*mut i32> {
-        let values = self.values.as_mut().expect("only `drop` takes them");
-        Ok(values.on_mut(&self.stream)?.as_mut_ptr())
+        let stream = self.stream.clone();
+        Ok(self.values_mut().on_mut(&stream)?.as_mut_ptr())
     }
 
     /// Waits for the stream and copies them.
@@ -81,17 +82,22 @@ impl Integers {
 
     /// Waits for the stream and replaces them.
     pub(crate) fn copy_from_slice(&mut self, source: &[i32]) -> Result<()> {
-        let len = self.len;
-        let values = self.values.as_mut().expect("only `drop` takes them");
-        let mut slice = values.on_mut(&self.stream)?;
+        let (len, stream) = (self.len, self.stream.clone());
+        let mut slice = self.values_mut().on_mut(&stream)?;
         let mut slice = slice.slice_mut(..len)?;
         Ok(hip::control(|| slice.copy_from_slice(source))?)
+    }
+
+    fn values_mut(&mut self) -> &mut DeviceBuffer<i32> {
+        let values = self.values.as_mut().and_then(Arc::get_mut);
+        values.expect("they are written before a graph can read them, and only `drop` takes them")
     }
 }
 
 impl Drop for Integers {
     fn drop(&mut self) {
-        if let Some(values) = self.values.take() {
+        // The next call would write what a graph still reads.
+        if let Some(values) = self.values.take().and_then(Arc::into_inner) {
             self.pool.put_back(values);
         }
     }

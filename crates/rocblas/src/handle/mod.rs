@@ -5,6 +5,7 @@ mod workspace;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::{fmt, ptr};
 
 use hip::{DeviceBuffer, Stream};
@@ -32,12 +33,14 @@ pub struct Handle {
     /// The mode last set in the library; *host* between calls, unless resetting it failed.
     pointer_mode: Cell<rocblas_pointer_mode>,
     /// The memory set by `set_workspace`; dropped after the handle.
-    pub(crate) workspace: Option<DeviceBuffer<u8>>,
+    pub(crate) workspace: Option<Arc<DeviceBuffer<u8>>>,
     pub(crate) infos: InfoPool,
     /// Between the start and stop of a size query: calls compute nothing.
     pub(crate) asking: Cell<bool>,
     /// Whether the library uses the recording stream of [`Handle::capture`].
     recording: Cell<bool>,
+    /// Whether a call failed that was recorded, and may have left a part of its work in the graph.
+    spoiled: Cell<bool>,
     /// Whether resetting the handle's own stream after a capture failed: the stream that the library knows is gone.
     astray: Cell<bool>,
     /// "The rocBLAS handle contains allocated device memory which must not be shared by multiple asynchronous streams
@@ -84,6 +87,7 @@ impl Handle {
             infos: InfoPool::default(),
             asking: Cell::new(false),
             recording: Cell::new(false),
+            spoiled: Cell::new(false),
             astray: Cell::new(false),
             one_thread_at_a_time: PhantomData,
         };
@@ -136,15 +140,16 @@ impl Handle {
     /// memory contents is refused with [`Error::Captured`]: factorisations and inverses, and reductions to the host.
     /// Which calls rocBLAS can capture depends on its release.
     ///
-    /// The graph uses the handle's workspace, and captured solvers use the pivots of their factors: keep the handle and
-    /// the factors alive during a run, and order the handle's other calls with it. rocBLAS replaces a workspace of its
-    /// own as soon as a call needs a larger one, and frees what the graph would use. So set one before the capture
-    /// ([`set_workspace`](Self::set_workspace)), large enough for all calls, and keep it for as long as the graph.
+    /// The graph uses the handle's workspace: keep the handle alive during a run, and order its other calls with it.
+    /// rocBLAS replaces a workspace of its own as soon as a call needs a larger one, and frees what the graph would use.
+    /// So set one before the capture ([`set_workspace`](Self::set_workspace)), large enough for all calls. The graph
+    /// keeps it, and the pivots of the factors that captured solvers use.
     ///
     /// # Errors
     ///
     /// The error from `work`, or the HIP error if the capture was invalidated; nothing is kept, and handle and stream
-    /// remain usable. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a
+    /// remain usable. [`Error::Captured`] if a call failed inside the library, although `work` returned no error: a part
+    /// of its work may be recorded. [`Error::NotComputed`] inside [`workspace_needed`](Self::workspace_needed), where no call makes a
     /// node.
     #[doc(alias("hipStreamBeginCapture", "rocblas_set_stream"))]
     pub fn capture<'h>(&'h self, work: impl FnOnce(&'h Self) -> Result<()>) -> Result<hip::Graph> {
@@ -173,7 +178,20 @@ impl Handle {
                 }
                 told
             },
-            |_| work(self),
+            |_| {
+                self.spoiled.set(false);
+                if let Some(workspace) = &self.workspace {
+                    self.stream.keep_if_recording(workspace);
+                }
+                work(self)?;
+                if self.spoiled.get() {
+                    return Err(Error::Captured {
+                        call: "a call that failed",
+                        reason: "a part of its work may be in the graph; return the call's error, which says why it failed",
+                    });
+                }
+                Ok(())
+            },
         )
     }
 
@@ -299,7 +317,13 @@ impl Handle {
                 report::degraded(&call());
                 Ok(Accepted::Queued)
             }
-            status => check(status, call).map(|()| Accepted::Queued),
+            status => {
+                let accepted = check(status, call);
+                if accepted.is_err() && self.recording.get() {
+                    self.spoiled.set(true);
+                }
+                accepted.map(|()| Accepted::Queued)
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::sync::Arc;
 
 use hip::DeviceBuffer;
 
@@ -15,7 +16,8 @@ impl Handle {
     /// `rocblas_status_memory_error`, or run slower and log that. It begins at a multiple of 256 bytes, as memory that
     /// HIP allocates does.
     ///
-    /// Returns the previous memory, which calls may still be using: it waits for them when dropped.
+    /// Returns the previous memory, which calls may still be using: it waits for them when dropped. `None` if there was
+    /// none, or if a captured graph keeps it.
     ///
     /// # Errors
     ///
@@ -45,12 +47,13 @@ impl Handle {
             ));
         }
         match self.tell_workspace(address, bytes) {
-            Ok(()) => Ok(self.workspace.replace(memory)),
+            Ok(()) => Ok(self.workspace.replace(Arc::new(memory)).and_then(Arc::into_inner)),
             Err(error) => Err((error, memory)),
         }
     }
 
-    /// Lets rocBLAS manage its memory itself again. Returns what [`Handle::set_workspace`] set.
+    /// Lets rocBLAS manage its memory itself again. Returns what [`Handle::set_workspace`] set,
+    /// unless a captured graph keeps it.
     ///
     /// # Errors
     ///
@@ -58,7 +61,7 @@ impl Handle {
     #[doc(alias = "rocblas_set_workspace")]
     pub fn take_workspace(&mut self) -> Result<Option<DeviceBuffer<u8>>> {
         self.tell_workspace(std::ptr::null_mut(), 0)?;
-        Ok(self.workspace.take())
+        Ok(self.workspace.take().and_then(Arc::into_inner))
     }
 
     /// The bytes that rocBLAS has for intermediate results.
