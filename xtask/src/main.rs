@@ -52,6 +52,8 @@ enum Task {
     TestGpu(test_gpu::Options),
     /// Run the quick checks: format, tidy, clippy, the unit tests of the libraries and of this program
     Check,
+    /// Write the tables that the sources decide: lists of functions, what is built, what the routes do
+    Tables,
     /// Generate the raw bindings from the ROCm headers
     Codegen(codegen::Options),
     /// Show what the libraries of each ROCm release export, and what changed between releases
@@ -153,6 +155,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::run(&workspace()?, &options),
         Task::TestGpu(options) => test_gpu::run(workspace, &options),
         Task::Check => ci::check(&workspace()?),
+        Task::Tables => test::tables(&workspace()?),
         Task::Codegen(options) => codegen_task(&workspace()?, options),
         Task::Symbols(options) => symbols_task(&workspace()?, &options),
         Task::Tidy => tidy::run(&workspace()?),
