@@ -53,6 +53,8 @@ enum Task {
     TestGpu(test_gpu::Options),
     /// Run the quick checks: format, tidy, clippy, the unit tests of the libraries and of this program
     Check,
+    /// Write the tables that the sources decide: lists of functions, what is built, what the routes do
+    Tables,
     /// Generate the raw bindings from the ROCm headers
     Codegen(codegen::Options),
     /// Build the C library and install it into a folder
@@ -156,6 +158,7 @@ fn run(task: Task) -> Result<()> {
         Task::Test(options) => test::run(&workspace()?, &options),
         Task::TestGpu(options) => test_gpu::run(workspace, &options),
         Task::Check => ci::check(&workspace()?),
+        Task::Tables => test::tables(&workspace()?),
         Task::Codegen(options) => codegen_task(&workspace()?, options),
         Task::Capi(options) => capi::run(&workspace()?, &options),
         Task::Symbols(options) => symbols_task(&workspace()?, &options),

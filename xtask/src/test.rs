@@ -71,6 +71,38 @@ pub fn libraries(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// The tests that compare a table with what it tells of, and write it if this variable is set.
+const WRITE_TABLES: &str = "HIPCL_WRITE_TABLES";
+const TABLE_TESTS: [&str; 10] = [
+    "--test",
+    "functions",
+    "--test",
+    "coverage",
+    "--test",
+    "routes",
+    "--",
+    "the_table_of_functions_is_what_the_sources_say",
+    "the_book_lists_what_is_built",
+    "the_books_table_of_routes_is_what_the_routes_do",
+];
+
+/// Writes every table that a test checks.
+pub fn tables(workspace: &Workspace) -> Result<()> {
+    setup::run(workspace)?;
+    let status = Command::new(cargo())
+        .args(["test", "--quiet"])
+        .args(CRATES)
+        .args(TABLE_TESTS)
+        .env(WRITE_TABLES, "1")
+        .current_dir(workspace.root())
+        .status()
+        .map_err(|error| Error::io("cannot start cargo", error))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Error::Failed("the tables could not be written, see above".into())),
+    }
+}
+
 /// With only this OpenCL library, if one is named.
 fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Result<()> {
     let log = workspace.target().join("skipped-tests.log");

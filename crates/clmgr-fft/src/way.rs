@@ -20,6 +20,7 @@ const LONGEST_WIDE: usize = 2048;
 
 /// The way in which a plan transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Way {
     /// One row at a time by a CPU's work-item.
     Rows,

@@ -3,9 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// Set to anything, the page is written anew instead of compared.
-const WRITE: &str = "HIP_CUDA_WRITE_COVERAGE";
-
 /// Everything behind this line is made from the tables.
 const MARK: &str = "<!-- made from the code: see crates/hip-cuda/tests/coverage.rs -->\n";
 
@@ -89,13 +86,13 @@ fn the_book_lists_what_is_built() {
     let text = std::fs::read_to_string(&page).unwrap();
     let (head, written) = text.split_once(MARK).unwrap();
     let tables = tables();
-    if std::env::var_os(WRITE).is_some() {
+    if std::env::var_os("HIPCL_WRITE_TABLES").is_some() {
         std::fs::write(&page, format!("{head}{MARK}{tables}")).unwrap();
         return;
     }
     assert!(
         written == tables,
-        "docs/src/nvidia-platform.md is stale: run `{WRITE}=1 cargo test -p hip-cuda --test coverage` and commit it"
+        "docs/src/nvidia-platform.md is stale: run `cargo xtask tables` and commit it"
     );
 }
 

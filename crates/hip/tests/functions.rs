@@ -1,6 +1,6 @@
 //! `FUNCTIONS.md` tells of each C function whether this crate wraps it; it is made from the sources, and compared here.
 //!
-//! After a change: `HIP_WRITE_FUNCTIONS=1 cargo test -p hip --test functions`.
+//! After a change: `cargo xtask tables`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -130,7 +130,7 @@ fn table() -> String {
     }
     format!(
         "# HIP's functions and this crate\n\n\
-         Made by `HIP_WRITE_FUNCTIONS=1 cargo test -p hip --test functions` from the sources, do not edit by hand.\n\n\
+         Made by `cargo xtask tables` from the sources, do not edit by hand.\n\n\
          | | functions |\n|---|---|\n| wrapped | {} |\n| raw only: call them through `Runtime::api` | {} |\n| out of scope | {} |\n\n\
          ## Wrapped\n\n| function | module |\n|---|---|\n{wrapped}\n\
          ## Raw only\n\n| function |\n|---|\n{raw}\n\
@@ -143,13 +143,13 @@ fn table() -> String {
 fn the_table_of_functions_is_what_the_sources_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FUNCTIONS.md");
     let table = table();
-    if std::env::var_os("HIP_WRITE_FUNCTIONS").is_some() {
+    if std::env::var_os("HIPCL_WRITE_TABLES").is_some() {
         fs::write(&path, &table).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == table,
-        "FUNCTIONS.md differs from the sources; run `HIP_WRITE_FUNCTIONS=1 cargo test -p hip --test functions`"
+        "FUNCTIONS.md differs from the sources; run `cargo xtask tables`"
     );
 }
 

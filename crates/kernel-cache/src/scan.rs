@@ -3,6 +3,7 @@
 //! The texts are C, C++, OpenCL C or HIP. If compilers differ, or only macro expansion shows what is
 //! read, the text is refused; a directive in a skipped part counts.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -46,11 +47,17 @@ pub struct Scan {
 /// The words that matter without a directive. Their first two characters are in no other word that kernels use.
 const PASTED: [&str; 5] = ["__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"];
 
-/// A text without any of these reads no file and needs no closer look: programs are scanned on
-/// every request.
-const SUSPICIOUS: [&str; 16] = [
-    "include", "import", "embed", "incbin", "__has", "__DATE__", "__TIME", "asm", "section", "alias", "weakref",
-    "ifunc", "symver", "\\u", "\\U", "\\N",
+/// A text without any of these reads no file and needs no closer look. Programs are scanned on every request, so what
+/// begins with the first string of a row is looked for only in a text that has that string.
+const SUSPICIOUS: [(&str, &[&str]); 3] = [
+    (
+        "",
+        &[
+            "include", "import", "embed", "incbin", "asm", "section", "alias", "weakref", "ifunc", "symver",
+        ],
+    ),
+    ("__", &["__has", "__DATE__", "__TIME"]),
+    ("\\", &["\\u", "\\U", "\\N"]),
 ];
 
 /// Words, without the underscores around them, whose texts a compiler hands to an assembler as they are: GCC writes the
@@ -73,16 +80,23 @@ impl Scan {
         let text = joined(text)?;
         let mut names = Vec::new();
         // Quoted texts count even here: the assembly may be in another text of the compilation.
-        let is_suspicious = |text: &str| SUSPICIOUS.iter().any(|it| text.contains(it));
+        let is_suspicious = |text: &str| {
+            let mut rows = SUSPICIOUS.iter();
+            rows.any(|(begin, words)| text.contains(begin) && words.iter().any(|it| text.contains(it)))
+        };
         let stringizes = |line: &str| {
             let line = line.trim_start();
             line.strip_prefix('#').unwrap_or(line).contains('#')
         };
-        if text.contains('"') || text.contains("%:") || text.lines().any(stringizes) || is_suspicious(&text) {
+        let has_stringizing = text.contains('#') && text.lines().any(stringizes);
+        if text.contains('"') || text.contains("%:") || has_stringizing || is_suspicious(&text) {
             self.look(&text, &mut names)?;
         } else {
-            self.pastes |= text.contains("##") || text.contains("%:%:");
-            let mut words = text.split(|c| !is_in_word(c));
+            // It has no `##`, which would be a line with a second `#`.
+            let mut words = text.match_indices('_').filter_map(|(at, _)| {
+                let (before, rest) = text.split_at(at);
+                (!before.ends_with(is_in_word)).then(|| rest.split(|c| !is_in_word(c)).next().unwrap_or_default())
+            });
             let begin = words.find(|word| begins_pasted(word));
             self.begin = self.begin.take().or(begin.map(str::to_owned));
         }
@@ -238,19 +252,25 @@ fn refused<T>(reason: impl Into<String>) -> Result<T> {
 /// The text with its spliced lines joined. Compilers differ in whether blanks may follow the
 /// backslash at the end of a line. This joins such lines, so a directive on the second line becomes
 /// a token that is refused.
-fn joined(text: &str) -> Result<String> {
-    if text.contains("??/") || text.contains("??=") {
+fn joined(text: &str) -> Result<Cow<'_, str>> {
+    if text.contains("??") && (text.contains("??/") || text.contains("??=")) {
         return refused("a trigraph, which only some compilers replace");
     }
     if text.contains('\0') {
         return refused("a NUL, which some compilers ignore");
     }
-    let text = text.replace("\r\n", "\n");
+    let text = match text.contains('\r') {
+        true => Cow::from(text.replace("\r\n", "\n")),
+        false => Cow::from(text),
+    };
     if text.contains('\r') {
         return refused("a carriage return, which ends a line for some compilers only");
     }
+    if !text.contains('\\') {
+        return Ok(text);
+    }
     let mut joined = String::with_capacity(text.len());
-    let mut rest = text.as_str();
+    let mut rest = &*text;
     while let Some(at) = rest.find('\\') {
         joined.push_str(&rest[..at]);
         let behind = &rest[at + 1..];
@@ -264,7 +284,7 @@ fn joined(text: &str) -> Result<String> {
         };
     }
     joined.push_str(rest);
-    Ok(joined)
+    Ok(joined.into())
 }
 
 enum Token {
@@ -414,6 +434,7 @@ impl Lexer<'_> {
     }
 }
 
+/// Only a word that begins with `_` can.
 fn begins_pasted(word: &str) -> bool {
     !word.is_empty() && PASTED.iter().any(|pasted| pasted.starts_with(word))
 }

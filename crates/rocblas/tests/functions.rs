@@ -128,7 +128,7 @@ fn section(library: &str, access: &str, symbols: &'static [&'static str]) -> Str
 fn table() -> String {
     format!(
         "# The functions of rocBLAS and rocSOLVER and this crate\n\n\
-         Made by `ROCBLAS_WRITE_FUNCTIONS=1 cargo test -p rocblas --test functions` from the sources, do not edit by hand.\n\n\
+         Made by `cargo xtask tables` from the sources, do not edit by hand.\n\n\
          {}\n{}",
         section("rocBLAS", "Library::api", rocblas_sys::Api::SYMBOLS),
         section("rocSOLVER", "Library::solver_api", rocsolver_sys::Api::SYMBOLS),
@@ -139,13 +139,13 @@ fn table() -> String {
 fn the_table_of_functions_is_what_the_sources_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FUNCTIONS.md");
     let table = table();
-    if std::env::var_os("ROCBLAS_WRITE_FUNCTIONS").is_some() {
+    if std::env::var_os("HIPCL_WRITE_TABLES").is_some() {
         fs::write(&path, &table).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == table,
-        "FUNCTIONS.md differs from the sources; run `ROCBLAS_WRITE_FUNCTIONS=1 cargo test -p rocblas --test functions`"
+        "FUNCTIONS.md differs from the sources; run `cargo xtask tables`"
     );
 }
 

@@ -1,6 +1,6 @@
 //! The table of routes and platforms in the book, made from what the routes do here.
 //!
-//! After a change: `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`.
+//! After a change: `cargo xtask tables`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,8 +10,7 @@ use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency
 use crate::evidence::Seen;
 use crate::{amd, common, descriptors, evidence};
 
-const BEGIN: &str =
-    "<!-- routes: made by `HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix`, do not edit -->\n";
+const BEGIN: &str = "<!-- routes: made by `cargo xtask tables`, do not edit -->\n";
 const END: &str = "<!-- routes: end -->\n";
 
 /// Below the table: what is too long for a cell, each once.
@@ -205,7 +204,7 @@ fn the_books_table_of_routes_is_what_the_routes_do() {
     let book = std::fs::read_to_string(&path).expect("the book");
     let (before, rest) = book.split_once(BEGIN).expect("the table's begin");
     let (written, after) = rest.split_once(END).expect("the table's end");
-    if std::env::var_os("HIPCL_WRITE_MATRIX").is_some() {
+    if std::env::var_os("HIPCL_WRITE_TABLES").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}\n{table}\n{END}{after}")).expect("written");
         return;
     }
@@ -214,9 +213,5 @@ fn the_books_table_of_routes_is_what_the_routes_do() {
         eprintln!("skipped: the book's table is that of the runtime which `cargo xtask setup` installs");
         return;
     }
-    assert_eq!(
-        written.trim(),
-        table.trim(),
-        "run HIPCL_WRITE_MATRIX=1 cargo test -p interop --test routes matrix"
-    );
+    assert_eq!(written.trim(), table.trim(), "run cargo xtask tables");
 }

@@ -15,6 +15,7 @@ macro_rules! platforms {
     ($($(#[$doc:meta])* $name:ident => $file:ident,)*) => {
         /// A platform: one implementation of HIP and its libraries.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum Platform {
             $($(#[$doc])* $name,)*
         }

@@ -75,10 +75,6 @@ impl Handle {
     }
 
     /// The sums go to the last matrices, which may be those that are added.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "those of the call, and what was found out about them"
-    )]
     fn mixed_pointers<In: GemmInput<Out, Compute>, Out: Element, Compute: Element>(
         &self,
         call: &Call<'_>,
