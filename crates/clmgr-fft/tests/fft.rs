@@ -114,14 +114,24 @@ fn limit(len: usize) -> f64 {
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
     if let Some(way) = way
-        && let Err(clmgr_fft::Error::Cl(Error::NotSupported { reason, .. })) =
-            Plan::with_way(&bench.context, &bench.programs, len, batch, way)
-        && (reason.contains("and the device takes") || reason.contains("and the device has"))
+        && let Err(clmgr_fft::Error::Cl(error)) = Plan::with_way(&bench.context, &bench.programs, len, batch, way)
+        && let Some(reason) = too_small(&error)
     {
-        // A device may be too small for some lengths: ROCm's OpenCL has work-groups of 256.
         return common::skipped(&format!("{len} x {batch} by {way}: {reason}"));
     }
     check_plan(bench, &bench.plan(len, batch, way), runs);
+}
+
+/// What a device lacks for a length: ROCm's OpenCL has work-groups of 256, and 128 KiB of private memory.
+fn too_small(error: &Error) -> Option<&str> {
+    match error {
+        Error::NotSupported { reason, .. } => reason.contains("; the device ").then_some(reason),
+        Error::Build(failure) => failure
+            .log
+            .contains("stack frame size")
+            .then_some("it needs more private memory than the device has"),
+        _ => None,
+    }
 }
 
 fn check_plan(bench: &Bench, plan: &Plan, runs: &[(Direction, bool)]) {

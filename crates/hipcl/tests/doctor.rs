@@ -128,8 +128,8 @@ fn a_named_route_is_judged_by_itself() {
 }
 
 #[test]
-fn every_hand_off_and_every_allocation_has_a_row() {
-    if !ready_on_host("every_hand_off_and_every_allocation_has_a_row") {
+fn every_hand_off_carrier_and_allocation_has_a_row() {
+    if !ready_on_host("every_hand_off_carrier_and_allocation_has_a_row") {
         return;
     }
     let run = Run::new(&["doctor", "--json", "FOLDER/d.json"]);
@@ -144,6 +144,19 @@ fn every_hand_off_and_every_allocation_has_a_row() {
         assert!(grade["figures"]["opencl_to_hip_us"].is_number(), "{grade:#}");
         assert!(grade["figures"]["hip_to_opencl_us"].is_number(), "{grade:#}");
         assert!(run.stdout().contains(&format!("  ok {name}")), "{}", run.stdout());
+    }
+    let carriers = findings["carriers"].as_array().expect("a list");
+    let names: Vec<_> = carriers
+        .iter()
+        .map(|it| it["carrier"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["hip-fd", "dma-buf", "ipc-handle"]);
+    for carrier in carriers {
+        assert_eq!(
+            (&carrier["works"], &carrier["residency"]),
+            (&true.into(), &"vram".into()),
+            "{carrier:#}"
+        );
     }
     let allocations = findings["allocations"].as_array().expect("a list");
     let of = |name: &str| {

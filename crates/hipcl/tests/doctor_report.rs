@@ -1,8 +1,9 @@
 //! The report of `hipcl doctor` as text and as a file, and one held against another.
 
 use hipcl::doctor::{
-    AllocationState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures, HipDevice, HostPtr, Kind,
-    Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, StreamFigures, Tried,
+    AllocationState, CarrierState, Check, Compiler, Crossing, Death, Findings, GradeState, HandoffFigures, HipDevice,
+    HostPtr, Kind, Library, OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State,
+    StreamFigures, Tried,
 };
 use tempfile::TempDir;
 
@@ -60,6 +61,17 @@ fn grade(name: &str, by: Result<[f64; 2], &str>) -> GradeState {
             hip_to_opencl_us: back,
         }),
         figures_missing: None,
+        died: None,
+    }
+}
+
+fn carrier(name: &str, found: Result<&str, &str>, impossible: bool) -> CarrierState {
+    CarrierState {
+        carrier: name.into(),
+        works: found.is_ok(),
+        impossible,
+        residency: found.ok().map(Into::into),
+        reason: found.err().map(Into::into),
         died: None,
     }
 }
@@ -175,6 +187,15 @@ fn mi100() -> Findings {
             figures_missing: None,
             died: None,
         }),
+        carriers: vec![
+            carrier("hip-fd", Ok("vram"), false),
+            carrier(
+                "dma-buf",
+                Err("in the second process: hsa_amd_interop_map_buffer(...) answered 0x1001"),
+                false,
+            ),
+            carrier("ipc-handle", Err("the device has no HIP memory that leaves"), true),
+        ],
         allocations: vec![
             allocation("cl-buffer", "clCreateBuffer", Some(("vram", "hsa_amd_pointer_info"))),
             allocation("cl-alloc-host-ptr", "clCreateBuffer, ALLOC_HOST_PTR", None),
@@ -383,6 +404,7 @@ fn routes_that_were_not_asked_for_are_neither_gone_nor_worse() {
     now.asked_routes = vec!["staging".into()];
     now.routes.retain(|route| route.route == "staging");
     now.grades.clear();
+    now.carriers.clear();
     now.allocations.clear();
     now.loaded.clear();
     now.healthy = false;

@@ -127,8 +127,8 @@ pub use {clmgr, clmgr_fft, hip, platform, rocblas};
 
 pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
 pub use diagnose::{
-    Allocation, AllocationTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial, UnknownAllocation,
-    Whereabouts, Witness, measure,
+    Allocation, AllocationTrial, CarrierTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial,
+    UnknownAllocation, Whereabouts, Witness, measure,
 };
 pub use error::{Code, Error, PeerError, Process, Result};
 pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};

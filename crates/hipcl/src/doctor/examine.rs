@@ -9,7 +9,7 @@ use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
 use super::probe::{Death, HostPtrTried, Prober, Reply, RouteTried, Subject};
 use super::system::{self, Environment, Root, RuntimeReport};
 use super::tables::NOT_TRIED;
-use super::{Options, allocations, grades, libraries, mapped, one_stream, pairing};
+use super::{Options, allocations, carriers, grades, libraries, mapped, one_stream, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
@@ -50,6 +50,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         if options.routes.is_empty() {
             grades::examine(&prober, &mut findings)?;
             one_stream::examine(&prober, &mut findings)?;
+            carriers::examine(&prober, &mut findings)?;
             allocations::examine(&prober, &mut findings)?;
         }
     }

@@ -58,6 +58,9 @@ pub struct Findings {
     /// OpenCL kernels on HIP streams; `None` if that was not examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_stream: Option<OneStream>,
+    /// The ways into another process.
+    #[serde(default)]
+    pub carriers: Vec<CarrierState>,
     /// The calls that allocate, and what is known about their memory.
     #[serde(default)]
     pub allocations: Vec<AllocationState>,
@@ -114,6 +117,10 @@ impl Findings {
             .grades
             .iter()
             .map(|it| (format!("hand-off {}", it.grade), &it.died));
+        let carriers = self
+            .carriers
+            .iter()
+            .map(|it| (format!("carrier {}", it.carrier), &it.died));
         let allocations = self.allocations.iter().map(|it| (it.call.clone(), &it.died));
         let others = [
             self.host_ptr.as_ref().map(|it| ("HIP memory as a cl_mem", &it.died)),
@@ -123,6 +130,7 @@ impl Findings {
         routes
             .chain(grades)
             .chain(others)
+            .chain(carriers)
             .chain(allocations)
             .filter_map(|(name, died)| Some(format!("{name} {}", died.as_ref()?.how)))
             .collect()
@@ -364,6 +372,23 @@ impl From<&interop::measure::StreamLaunchCost> for StreamFigures {
             queued_us: rounded(cost.launch.queued_us),
         }
     }
+}
+
+/// The state of one way into another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CarrierState {
+    /// "hip-fd", "dma-buf" or "ipc-handle".
+    pub carrier: String,
+    /// Whether a second process and the first one read each other's patterns in the memory, each through both APIs.
+    pub works: bool,
+    /// Whether no memory leaves by this carrier between the two devices: no failure.
+    pub impossible: bool,
+    /// Where the memory lives.
+    pub residency: Option<String>,
+    /// Why it does not work.
+    pub reason: Option<String>,
+    /// How the process that tried it ended, if abnormally.
+    pub died: Option<Death>,
 }
 
 /// What is known about the memory that one call allocates.

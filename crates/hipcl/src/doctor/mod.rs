@@ -6,7 +6,7 @@
 //! | [`system`] | the system around the libraries, which is only read |
 //! | `examine` | the questions asked of them, in order |
 //! | `libraries` | the reports on the libraries and their devices |
-//! | `grades`, `allocations` | the reports on hand-offs, and on where memory lies |
+//! | `grades`, `carriers`, `allocations` | the reports on hand-offs, on other processes, and on where memory lies |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
 //! | `text`, `tables` | the answers to read |
@@ -23,6 +23,7 @@ use crate::Result;
 use crate::output::{OutputFile, print};
 
 mod allocations;
+mod carriers;
 mod compare;
 mod examine;
 mod findings;
@@ -38,8 +39,8 @@ mod text;
 
 pub use compare::{Change, Comparison, Kind};
 pub use findings::{
-    AllocationState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr, Library, OneStream,
-    OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, StreamFigures, Tried,
+    AllocationState, CarrierState, Check, Compiler, Findings, GradeState, HandoffFigures, HipDevice, HostPtr, Library,
+    OneStream, OpenClDevice, Pair, Pairing, RouteFigures, RouteState, SCHEMA, State, StreamFigures, Tried,
 };
 pub use probe::{Crossing, Death};
 

@@ -1,8 +1,8 @@
-//! The tables of the text: routes, ways to hand over, allocations.
+//! The tables of the text: routes, ways to hand over, ways into another process, allocations.
 
 use std::fmt::{self, Write as _};
 
-use super::findings::{AllocationState, GradeState, HostPtr, OneStream, RouteState};
+use super::findings::{AllocationState, CarrierState, GradeState, HostPtr, OneStream, RouteState};
 use super::probe::Death;
 
 pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&HostPtr>) -> fmt::Result {
@@ -131,6 +131,25 @@ pub(super) fn one_stream(out: &mut String, state: &OneStream) -> fmt::Result {
         }
     }
     stderr(out, "one-stream", state.died.as_ref())
+}
+
+pub(super) fn carriers(out: &mut String, carriers: &[CarrierState]) -> fmt::Result {
+    if carriers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n     {:<13}{:<11}", "to a process", "memory")?;
+    for state in carriers {
+        let (mark, text) = match (&state.residency, &state.reason) {
+            (Some(residency), _) => ("ok ", residency.as_str()),
+            (None, reason) if state.impossible => ("-  ", reason.as_deref().unwrap_or("")),
+            (None, reason) => ("no ", reason.as_deref().unwrap_or("unknown reason")),
+        };
+        writeln!(out, "  {mark}{:<13}{text}", state.carrier)?;
+    }
+    for state in carriers {
+        stderr(out, &state.carrier, state.died.as_ref())?;
+    }
+    Ok(())
 }
 
 pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> fmt::Result {

@@ -22,6 +22,7 @@ impl Display for Findings {
         if let Some(state) = &self.one_stream {
             tables::one_stream(&mut text, state)?;
         }
+        tables::carriers(&mut text, &self.carriers)?;
         tables::allocations(&mut text, &self.allocations)?;
         if let Some(comparison) = &self.comparison {
             write!(text, "\n{comparison}")?;

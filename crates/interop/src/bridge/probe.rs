@@ -106,16 +106,13 @@ impl Probe {
         route: Route,
         mut observe: impl FnMut(Direction, &mut dyn FnMut() -> Result<()>) -> Result<()>,
     ) -> Result<Residency> {
-        let _scope = core.meter.scope(Category::Control);
-        let before = core.meter.snapshot();
-        let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
-        for direction in Direction::BOTH {
-            observe(direction, &mut || self.cross(core, &mut words, direction))?;
-        }
-        let bytes = core.meter.snapshot().since(&before).data_set;
-        if bytes != 0 && !route.is_copy() {
-            return Err(Error::HiddenCopy { route, bytes });
-        }
+        let words = uncopied(core, route, || {
+            let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
+            for direction in Direction::BOTH {
+                observe(direction, &mut || self.cross(core, &mut words, direction))?;
+            }
+            Ok(words)
+        })?;
         match words.addresses() {
             Some((cl, hip)) if cl != hip && route.has_one_address() => Err(Error::AddressesDiffer { route, cl, hip }),
             _ => Ok(words.residency()),
@@ -124,25 +121,34 @@ impl Probe {
 
     /// Passes a pattern from one API to the other.
     pub(crate) fn cross(&self, core: &Core, words: &mut Shared<u32>, direction: Direction) -> Result<()> {
-        let route = words.route();
+        let seed = match direction {
+            Direction::OpenClToHip => 0x5EED_0001,
+            Direction::HipToOpenCl => 0x0DD_BA11,
+        };
+        self.write(core, words, direction, seed)?;
+        self.check(core, words, direction, seed)
+    }
+
+    /// Writes a pattern through the API that a crossing begins with.
+    pub(crate) fn write(&self, core: &Core, words: &mut Shared<u32>, direction: Direction, seed: u32) -> Result<()> {
+        match direction {
+            Direction::OpenClToHip => self.cl_fill(core, words, seed),
+            Direction::HipToOpenCl => self.hip_fill(core, words, seed),
+        }
+    }
+
+    /// Reads the pattern through the API that a crossing ends with.
+    pub(crate) fn check(&self, core: &Core, words: &Shared<u32>, direction: Direction, seed: u32) -> Result<()> {
         let mismatches = match direction {
-            Direction::OpenClToHip => {
-                let seed = 0x5EED_0001;
-                self.cl_fill(core, words, seed)?;
-                self.hip_check(core, words, seed)?
-            }
-            Direction::HipToOpenCl => {
-                let seed = 0x0DD_BA11;
-                self.hip_fill(core, words, seed)?;
-                self.cl_check(core, words, seed)?
-            }
+            Direction::OpenClToHip => self.hip_check(core, words, seed)?,
+            Direction::HipToOpenCl => self.cl_check(core, words, seed)?,
         };
         if mismatches == 0 {
             return Ok(());
         }
         let (writer, reader) = direction.ends();
         Err(Error::PatternMismatch {
-            route,
+            route: words.route(),
             writer,
             reader,
             mismatches,
@@ -214,6 +220,18 @@ impl Probe {
         }
         counter.copy_to_slice(&core.stream, &mut count)?;
         Ok(count[0])
+    }
+}
+
+/// Does a proof's `work`, in which a direct route must not copy.
+pub(crate) fn uncopied<T>(core: &Core, route: Route, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let _scope = core.meter.scope(Category::Control);
+    let before = core.meter.snapshot();
+    let done = work()?;
+    let bytes = core.meter.snapshot().since(&before).data_set;
+    match bytes != 0 && !route.is_copy() {
+        true => Err(Error::HiddenCopy { route, bytes }),
+        false => Ok(done),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | module | what it finds |
 //! |---|---|
-//! | [`trial`] | whether one route, grade, allocation or stream works, for a process that may not survive it |
+//! | [`trial`] | whether one route, grade, carrier, allocation or stream works, for a process that may not survive it |
 //! | [`host_ptr`] | whether OpenCL takes HIP's memory as a buffer object |
 //! | [`allocation`] | where the memory of each allocating call lies, and who can use it |
 //! | [`measure`] | what hand-offs and launches cost, and how fast memory and arithmetic are |
@@ -16,4 +16,4 @@ mod warm_up;
 
 pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use host_ptr::HostPtrProof;
-pub use trial::{AllocationTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
+pub use trial::{AllocationTrial, CarrierTrial, Figures, GradeTrial, Step, StreamTrial, Trial};

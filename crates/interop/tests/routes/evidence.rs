@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use interop::Route;
+use interop::{Carrier, Route};
 use serde_json::Value;
 
 /// The form of the file that is understood (`hipcl::doctor::SCHEMA`).
@@ -17,6 +17,8 @@ pub struct Evidence {
     /// The card, its driver and the day.
     place: String,
     routes: Vec<Value>,
+    /// Of a report that is older than their probe, none.
+    carriers: Vec<Value>,
 }
 
 /// How much a finding is worth, the least first.
@@ -68,10 +70,19 @@ pub struct Seen {
 /// What is known of a route, if a machine with this platform tells: hardware before emulated GPUs; of each the newest
 /// on which it works, else the newest.
 pub fn seen(all: &[Evidence], platform: &str, route: Route) -> Option<Seen> {
+    best(all, platform, |evidence| evidence.of("route", route.name()))
+}
+
+/// What is known of a carrier, in the same way.
+pub fn seen_to_carry(all: &[Evidence], platform: &str, carrier: Carrier) -> Option<Seen> {
+    best(all, platform, |evidence| evidence.of("carrier", carrier.name()))
+}
+
+fn best(all: &[Evidence], platform: &str, of: impl Fn(&Evidence) -> Option<Seen>) -> Option<Seen> {
     let told: Vec<Seen> = all
         .iter()
         .filter(|evidence| evidence.platform == platform)
-        .filter_map(|evidence| evidence.of(route))
+        .filter_map(of)
         .collect();
     let grade = told.iter().map(|seen| seen.grade).max()?;
     let mut told = told.into_iter().filter(|seen| seen.grade == grade);
@@ -110,6 +121,7 @@ impl Evidence {
                 ));
             }
         }
+        let carriers = report["carriers"].as_array().cloned().unwrap_or_default();
         let opencl = report["opencl_devices"].as_array();
         let driver = opencl
             .into_iter()
@@ -133,12 +145,14 @@ impl Evidence {
             platform,
             taken,
             routes,
+            carriers,
         })
     }
 
-    fn of(&self, route: Route) -> Option<Seen> {
-        let found = |told: &&Value| told["route"] == route.name();
-        let told = self.routes.iter().find(found)?;
+    /// What was told of the route or carrier with this name.
+    fn of(&self, kind: &str, name: &str) -> Option<Seen> {
+        let mut all = self.routes.iter().chain(&self.carriers);
+        let told = all.find(|told| told[kind] == name)?;
         let place = self.place.clone();
         if told["works"] == true {
             let state = match told["residency"].as_str() {
@@ -228,6 +242,22 @@ fn an_emulated_gpu_counts_where_no_hardware_was_seen() {
             .expect_err("refused")
             .contains("HIP's library")
     );
+}
+
+#[test]
+fn a_carrier_is_known_from_reports_that_tried_it() {
+    let with = |taken, carriers| {
+        let text = report("amd", taken, WORKS).replacen('{', &format!("{{\"carriers\":[{carriers}],"), 1);
+        Evidence::read(&text).expect("evidence")
+    };
+    let works = "{\"carrier\":\"dma-buf\",\"works\":true,\"residency\":\"vram\"}";
+    let silent = Evidence::read(&report("amd", "2026-03-01", WORKS)).expect("evidence");
+    let all = [silent, with("2026-02-01", works)];
+    let seen = |carrier| seen_to_carry(&all, "amd", carrier);
+    let told = seen(Carrier::DmaBuf).expect("evidence");
+    assert_eq!((told.works, &*told.state), (true, "vram"));
+    assert!(told.place.ends_with("2026-02-01"), "{}", told.place);
+    assert_eq!(seen(Carrier::HipFd), None);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use interop::{Bridge, BridgeReport, Carrier, Link, Options, PeerError, Residency, Route};
 
-use crate::evidence::Seen;
+use crate::evidence::{Evidence, Seen};
 use crate::{amd, common, descriptors, evidence};
 
 const BEGIN: &str = "<!-- routes: made by `cargo xtask tables`, do not edit -->\n";
@@ -154,17 +154,22 @@ fn crosses(platform: &str, carrier: Carrier) -> Result<Residency, String> {
 }
 
 /// The rows of memory of another process.
-fn across_processes(notes: &mut Notes) -> String {
+fn across_processes(seen: &[Evidence], notes: &mut Notes) -> String {
     let mut text = String::new();
     for carrier in Carrier::ALL {
-        let mut cell = |platform: &str, state: &str| match crosses(platform, carrier) {
+        let seen = |platform| evidence::seen_to_carry(seen, platform, carrier);
+        let cell = |platform: &str, state: &str, notes: &mut Notes| match crosses(platform, carrier) {
             Ok(residency) => format!("{state}: {residency}"),
             Err(reason) => skipped(&reason, notes),
         };
-        let (amd, host) = (cell("amd", "shim"), cell("host", "host"));
-        let nvidia = match carrier {
-            Carrier::HipFd => skipped(NO_DEVICE, notes),
-            _ => skipped(TWO_CONTEXTS, notes),
+        // The shim is tried in any case.
+        let modelled = cell("amd", "shim", notes);
+        let amd = seen("amd").map_or(modelled, |seen| told_by(&seen, notes));
+        let host = cell("host", "host", notes);
+        let nvidia = match (seen("nvidia"), carrier) {
+            (Some(seen), _) => told_by(&seen, notes),
+            (None, Carrier::HipFd) => skipped(NO_DEVICE, notes),
+            (None, _) => skipped(TWO_CONTEXTS, notes),
         };
         writeln!(text, "| `ipc` by {carrier} | 5.7 | {amd} | {nvidia} | {host} |").expect("a string");
     }
@@ -193,7 +198,7 @@ fn table() -> String {
         let oldest = route.oldest_rocm().unwrap_or("none");
         writeln!(text, "| `{route}` | {oldest} | {amd} | {nvidia} | {host} |").expect("a string");
     }
-    text += &across_processes(&mut notes);
+    text += &across_processes(&seen, &mut notes);
     text + "\n" + &notes.list()
 }
 

@@ -1,6 +1,8 @@
 //! The compared parts of a report: a list of named items.
 
-use super::super::findings::{AllocationState, Check, Findings, GradeState, OneStream, RouteState, State};
+use super::super::findings::{
+    AllocationState, CarrierState, Check, Findings, GradeState, OneStream, RouteState, State,
+};
 use super::super::probe::Death;
 
 /// One thing that can differ.
@@ -84,6 +86,7 @@ pub(super) fn items(findings: &Findings) -> Vec<(String, Item)> {
         items.extend(of_grade(grade));
     }
     items.extend(findings.one_stream.iter().flat_map(of_one_stream));
+    items.extend(findings.carriers.iter().map(of_carrier));
     for allocation in &findings.allocations {
         items.extend(of_allocation(allocation));
     }
@@ -171,6 +174,16 @@ fn of_one_stream(state: &OneStream) -> Vec<(String, Item)> {
         }
     }
     items
+}
+
+fn of_carrier(carrier: &CarrierState) -> (String, Item) {
+    let text = match (&carrier.residency, &carrier.reason) {
+        (Some(residency), _) => format!("works in {residency}"),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "does not work".to_owned(),
+    };
+    let rank = rank(carrier.works, carrier.died.as_ref());
+    (format!("carrier {}", carrier.carrier), state(&text, rank))
 }
 
 fn of_allocation(allocation: &AllocationState) -> Vec<(String, Item)> {

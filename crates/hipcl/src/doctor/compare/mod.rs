@@ -142,6 +142,7 @@ fn drop_unasked(before: &mut Vec<(String, Item)>, now: &mut Vec<(String, Item)>)
         let prefixes = [
             "route ",
             "hand-off ",
+            "carrier ",
             "one stream",
             "HIP memory ",
             "memory of ",

@@ -8,7 +8,7 @@ use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, allocation, grade, hip, host_ptr, one_stream, opencl, route};
+use super::{Subject, allocation, carrier, grade, hip, host_ptr, one_stream, opencl, route};
 use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
@@ -66,6 +66,14 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
         Subject::OneStream => match select(platform) {
             Ok(selection) => answer(one_stream::look(&selection)),
             Err(error) => answer(one_stream::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Carrier(carrier) => match select(platform) {
+            Ok(selection) => answer(carrier::look(&selection, platform, carrier)),
+            Err(error) => answer(carrier::Tried::not_begun(&error.to_string())),
+        },
+        Subject::Second => match select(platform) {
+            Ok(selection) => answer(carrier::second(&selection)),
+            Err(error) => answer(carrier::Tried::not_begun(&error.to_string())),
         },
         Subject::Allocation(allocation) => match select(platform) {
             Ok(selection) => answer(allocation::look(&selection, allocation)),

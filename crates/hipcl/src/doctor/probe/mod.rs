@@ -5,11 +5,12 @@
 //! | `child` | parent: starts a process, waits until it ends or the time limit, reports how it ended |
 //! | `prober` | parent: passes the subject on the command line, and reads the reply, one line of JSON |
 //! | `answer` | child: loads the libraries, examines the subject, replies |
-//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `one_stream`, `allocation` | the kinds of subject |
+//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `one_stream`, `carrier`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod allocation;
 mod answer;
+mod carrier;
 mod child;
 mod grade;
 mod hip;
@@ -25,10 +26,11 @@ use std::str::FromStr;
 
 pub(super) use allocation::Tried as AllocationTried;
 pub use answer::main;
+pub(super) use carrier::Tried as CarrierTried;
 pub(super) use grade::Tried as GradeTried;
 pub(super) use hip::Hip;
 pub(super) use host_ptr::HostPtrTried;
-use interop::{Allocation, Grade, Route};
+use interop::{Allocation, Carrier, Grade, Route};
 pub(super) use one_stream::Tried as OneStreamTried;
 pub(super) use opencl::OpenCl;
 pub use prober::Death;
@@ -51,12 +53,18 @@ pub enum Subject {
     Grade(Grade, Route),
     /// OpenCL kernels on HIP streams.
     OneStream,
+    /// One way into another process.
+    Carrier(Carrier),
+    /// That process, which the probe of a carrier starts.
+    Second,
     /// One call that allocates.
     Allocation(Allocation),
 }
 
 /// Begins the name of a grade, which the name of a route follows.
 const GRADE: &str = "grade:";
+/// Begins the name of a carrier: one of them is also a route's.
+const CARRIER: &str = "carrier:";
 /// Begins the name of an allocation.
 const ALLOCATION: &str = "allocation:";
 
@@ -67,6 +75,8 @@ impl fmt::Display for Subject {
             Self::Hip => f.write_str("hip"),
             Self::HostPtr => f.write_str("host-ptr"),
             Self::OneStream => f.write_str("one-stream"),
+            Self::Carrier(carrier) => write!(f, "{CARRIER}{carrier}"),
+            Self::Second => f.write_str("second"),
             Self::Route(route) => write!(f, "{route}"),
             Self::Grade(grade, route) => write!(f, "{GRADE}{grade}:{route}"),
             Self::Allocation(allocation) => write!(f, "{ALLOCATION}{allocation}"),
@@ -83,6 +93,9 @@ pub enum UnknownSubject {
     /// No grade.
     #[error(transparent)]
     Grade(#[from] interop::UnknownGrade),
+    /// No carrier.
+    #[error(transparent)]
+    Carrier(#[from] interop::UnknownCarrier),
     /// No allocation.
     #[error(transparent)]
     Allocation(#[from] interop::UnknownAllocation),
@@ -96,6 +109,9 @@ impl FromStr for Subject {
             let (grade, route) = rest.split_once(':').unwrap_or((rest, ""));
             return Ok(Self::Grade(grade.parse()?, route.parse()?));
         }
+        if let Some(name) = text.strip_prefix(CARRIER) {
+            return Ok(Self::Carrier(name.parse()?));
+        }
         if let Some(name) = text.strip_prefix(ALLOCATION) {
             return Ok(Self::Allocation(name.parse()?));
         }
@@ -104,6 +120,7 @@ impl FromStr for Subject {
             "hip" => Self::Hip,
             "host-ptr" => Self::HostPtr,
             "one-stream" => Self::OneStream,
+            "second" => Self::Second,
             route => Self::Route(route.parse()?),
         })
     }
@@ -115,15 +132,22 @@ mod tests {
 
     #[test]
     fn every_subject_is_found_by_the_name_it_prints() {
-        let mut all = vec![Subject::OpenCl, Subject::Hip, Subject::HostPtr, Subject::OneStream];
+        let mut all = vec![
+            Subject::OpenCl,
+            Subject::Hip,
+            Subject::HostPtr,
+            Subject::OneStream,
+            Subject::Second,
+        ];
         all.extend(Route::ALL.map(Subject::Route));
         all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));
+        all.extend(Carrier::ALL.map(Subject::Carrier));
         all.extend(Allocation::ALL.map(Subject::Allocation));
         for subject in all {
             let found = subject.to_string().parse::<Subject>();
             assert_eq!(found.expect("own name"), subject);
         }
-        for text in ["grade:host", "grade:none:gpu-va", "allocation:", "nothing"] {
+        for text in ["grade:host", "grade:none:gpu-va", "carrier:", "allocation:", "nothing"] {
             assert!(text.parse::<Subject>().is_err(), "{text}");
         }
     }

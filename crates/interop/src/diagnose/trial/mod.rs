@@ -1,6 +1,7 @@
-//! One route, grade or allocation, or one stream, tried by itself, for a process that may not survive it.
+//! One route, grade, carrier or allocation, or one stream, tried by itself, for a process that may not survive it.
 
 mod allocation;
+mod carrier;
 mod grade;
 mod stream;
 mod survival;
@@ -9,6 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use allocation::AllocationTrial;
+pub use carrier::CarrierTrial;
 pub use grade::GradeTrial;
 use platform::Selection;
 pub use stream::StreamTrial;
@@ -67,6 +69,8 @@ pub enum Step {
     Wrap,
     /// Allocate and work on streams after an export of memory.
     Survive,
+    /// Share the memory with a second process.
+    Share,
     /// Write and read by OpenCL transfers.
     Transfer,
     /// Release the memory.
@@ -95,6 +99,7 @@ impl fmt::Display for Step {
             Self::Cross(direction) => write!(f, "passing a pattern from {direction}"),
             Self::Wrap => f.write_str("creating a buffer object over HIP memory"),
             Self::Survive => f.write_str("allocating after an export"),
+            Self::Share => f.write_str("sharing memory with a second process"),
             Self::Transfer => f.write_str("transferring with OpenCL"),
             Self::Release => f.write_str("releasing the memory"),
             Self::Handoff => f.write_str("timing the hand-off"),
@@ -154,9 +159,7 @@ fn on_each_pair<T>(
     mut on: impl FnMut(Pair) -> Result<T>,
     is_good: impl Fn(&T) -> bool,
 ) -> Result<T> {
-    let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
-    let devices = libraries.manager.devices();
-    let candidates = pairing::candidates(libraries.platform(), &hip, &devices, options.opencl_device)?;
+    let (hip, candidates) = candidates(libraries, options)?;
     let mut first = None;
     for (device, paired_by) in candidates {
         match Pair::new(&device, &hip, paired_by).and_then(&mut on) {
@@ -165,6 +168,23 @@ fn on_each_pair<T>(
         };
     }
     first.unwrap_or(Err(Error::NotPossible { tried: Vec::new() }))
+}
+
+/// What two processes do that have to choose the same devices.
+fn on_first_pair<T>(libraries: &Libraries<'_>, options: &Options, on: impl FnOnce(Pair) -> Result<T>) -> Result<T> {
+    let (hip, candidates) = candidates(libraries, options)?;
+    match candidates.into_iter().next() {
+        Some((device, paired_by)) => on(Pair::new(&device, &hip, paired_by)?),
+        None => Err(Error::NotPossible { tried: Vec::new() }),
+    }
+}
+
+/// The HIP device, and the OpenCL devices that may be the same.
+fn candidates(libraries: &Libraries<'_>, options: &Options) -> Result<(hip::Device, Vec<(clmgr::Device, Pairing)>)> {
+    let hip = libraries.hip.device(options.hip_device.unwrap_or(0))?;
+    let devices = libraries.manager.devices();
+    let candidates = pairing::candidates(libraries.platform(), &hip, &devices, options.opencl_device)?;
+    Ok((hip, candidates))
 }
 
 fn one(
