@@ -48,6 +48,7 @@ fn install(built: &Path, headers: &Path, prefix: &Path) -> Result<()> {
         (built.join("libhipcl_c.so"), lib.join(SONAME)),
         (built.join("libhipcl_c.a"), lib.join("libhipcl.a")),
         (headers.join("hipcl.h"), include.join("hipcl.h")),
+        (headers.join("hipcl.hpp"), include.join("hipcl.hpp")),
     ] {
         fs::copy(&from, &to).map_err(|error| Error::io(to.display(), error))?;
     }
@@ -74,6 +75,7 @@ mod tests {
             (&built, "libhipcl_c.so"),
             (&built, "libhipcl_c.a"),
             (&headers, "hipcl.h"),
+            (&headers, "hipcl.hpp"),
         ] {
             fs::create_dir_all(folder).unwrap();
             fs::write(folder.join(file), file).unwrap();
@@ -83,7 +85,12 @@ mod tests {
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so.0")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.a")).unwrap(), b"libhipcl_c.a");
-            assert_eq!(fs::read(prefix.join("include/hipcl.h")).unwrap(), b"hipcl.h");
+            for header in ["hipcl.h", "hipcl.hpp"] {
+                assert_eq!(
+                    fs::read(prefix.join("include").join(header)).unwrap(),
+                    header.as_bytes()
+                );
+            }
         }
     }
 

@@ -45,7 +45,7 @@ fn compare(name: &str, mut in_c: impl FnMut(), mut in_rust: impl FnMut()) {
     } else {
         "  above the limit of 100 ns"
     };
-    println!("{name:<42} C {c:7.1} ns   Rust {rust:7.1} ns   more {more:6.1} ns{verdict}");
+    println!("{name:<46} C {c:7.1} ns   Rust {rust:7.1} ns   more {more:6.1} ns{verdict}");
 }
 
 fn ok(status: c::hipcl_status) {

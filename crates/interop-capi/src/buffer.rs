@@ -26,23 +26,20 @@ pub type hipcl_buffer = *mut hipcl_buffer_s;
 /// The memory of a buffer, in bytes.
 pub(crate) type Memory = Shared<u8>;
 
-pub(crate) struct BufferObject(pub(crate) Arc<Lend<Memory>>);
+/// Whoever uses the memory holds the object itself, so that a call counts one reference.
+pub(crate) type BufferObject = Lend<Memory>;
 object!(BufferObject, hipcl_buffer_s, Buffer);
 
 impl BufferObject {
-    pub(crate) fn new(memory: Memory) -> Self {
-        Self(Arc::new(Lend::new(memory)))
-    }
-
     /// Shared use of a buffer's memory.
     pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<Reader<Memory>, Failure> {
-        let lent = Self::of(buffer, argument)?.0.read();
+        let lent = Self::of(buffer, argument)?.read();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
 
     /// Exclusive use of a buffer's memory.
     pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<Writer<Memory>, Failure> {
-        let lent = Self::of(buffer, argument)?.0.write();
+        let lent = Self::of(buffer, argument)?.write();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
 }
@@ -290,7 +287,7 @@ pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
     call("hipcl_buffer_destroy", || {
         let object = BufferObject::of(buffer, "buffer")?;
         // From here on no call gets the memory, not even one that has looked the handle up already.
-        let closed = object.0.close();
+        let closed = object.close();
         closed.map_err(|refusal| refused(refusal, "buffer", Kind::Buffer.name()))?;
         BufferObject::retire(buffer, "buffer")?;
         Ok(())

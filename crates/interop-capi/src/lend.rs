@@ -44,19 +44,19 @@ impl<T> Lend<T> {
     }
 
     /// Shared use, together with other readers.
-    pub(crate) fn read(self: &Arc<Self>) -> Result<Reader<T>, Refusal> {
+    pub(crate) fn read(self: Arc<Self>) -> Result<Reader<T>, Refusal> {
         let more = |state| (state < MOST_READERS).then(|| state + 1);
         match self.state.try_update(Ordering::Acquire, Ordering::Relaxed, more) {
-            Ok(_) => Ok(Reader(Arc::clone(self))),
+            Ok(_) => Ok(Reader(self)),
             Err(CLOSED) => Err(Refusal::Closed),
             Err(_) => Err(Refusal::Busy),
         }
     }
 
     /// Use by one borrower alone.
-    pub(crate) fn write(self: &Arc<Self>) -> Result<Writer<T>, Refusal> {
+    pub(crate) fn write(self: Arc<Self>) -> Result<Writer<T>, Refusal> {
         self.take(WRITER)?;
-        Ok(Writer(Arc::clone(self)))
+        Ok(Writer(self))
     }
 
     /// Takes the value away from every later borrower; it is dropped with the last `Arc`. Refused while it is lent.
@@ -152,32 +152,35 @@ mod tests {
     #[test]
     fn readers_share_and_a_writer_is_alone() {
         let value = Arc::new(Lend::new(1));
-        let (one, two) = (value.read().ok().unwrap(), value.read().ok().unwrap());
-        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        let (one, two) = (
+            Arc::clone(&value).read().ok().unwrap(),
+            Arc::clone(&value).read().ok().unwrap(),
+        );
+        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
         assert_eq!(*one + *two, 2);
         drop(one);
-        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
         drop(two);
-        let mut writer = value.write().ok().unwrap();
+        let mut writer = Arc::clone(&value).write().ok().unwrap();
         *writer = 5;
-        assert_eq!(value.read().err(), Some(Refusal::Busy));
-        assert_eq!(value.write().err(), Some(Refusal::Busy));
+        assert_eq!(Arc::clone(&value).read().err(), Some(Refusal::Busy));
+        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
         drop(writer);
-        assert_eq!(*value.read().ok().unwrap(), 5);
+        assert_eq!(*Arc::clone(&value).read().ok().unwrap(), 5);
     }
 
     #[test]
     fn what_is_closed_is_lent_to_nobody_and_what_is_lent_cannot_be_closed() {
         let value = Arc::new(Lend::new(()));
-        let reader = value.read().ok().unwrap();
+        let reader = Arc::clone(&value).read().ok().unwrap();
         assert_eq!(value.close(), Err(Refusal::Busy));
         drop(reader);
-        let writer = value.write().ok().unwrap();
+        let writer = Arc::clone(&value).write().ok().unwrap();
         assert_eq!(value.close(), Err(Refusal::Busy));
         drop(writer);
         assert_eq!(value.close(), Ok(()));
-        assert_eq!(value.read().err(), Some(Refusal::Closed));
-        assert_eq!(value.write().err(), Some(Refusal::Closed));
+        assert_eq!(Arc::clone(&value).read().err(), Some(Refusal::Closed));
+        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Closed));
         assert_eq!(value.close(), Err(Refusal::Closed));
     }
 
@@ -189,7 +192,7 @@ mod tests {
                 scope.spawn(|| {
                     let mut done = 0;
                     while done < 1000 {
-                        if let Ok(mut writer) = value.write() {
+                        if let Ok(mut writer) = Arc::clone(&value).write() {
                             *writer += 1;
                             done += 1;
                         } else {
@@ -199,6 +202,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!(*value.read().ok().unwrap(), 4000);
+        assert_eq!(*Arc::clone(&value).read().ok().unwrap(), 4000);
     }
 }

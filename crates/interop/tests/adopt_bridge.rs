@@ -88,6 +88,33 @@ fn buffers_keep_the_foreign_context_after_their_bridge() {
 }
 
 #[test]
+fn a_queue_of_other_code_is_taken_and_let_go_and_one_of_another_context_refused() {
+    let selection = common::host();
+    let (foreign, stranger) = (Foreign::new(&selection), Foreign::new(&selection));
+    let before = foreign.references(None);
+    let bridge = adopt(&foreign).expect("a bridge");
+    // SAFETY: both are alive, and null is no queue.
+    let (taken, other, null) = unsafe {
+        (
+            bridge.adopt_queue(foreign.queue),
+            bridge.adopt_queue(stranger.queue),
+            bridge.adopt_queue(std::ptr::null_mut()),
+        )
+    };
+    let other = other.expect_err("a queue of another context");
+    assert!(matches!(other, Error::OtherOwner { what: "queue", .. }), "{other}");
+    assert!(matches!(null, Err(Error::Cl(clmgr::Error::Foreign { .. }))));
+    let queue = taken.expect("a queue");
+    assert_eq!(queue.raw(), foreign.queue);
+    let mut data = bridge.alloc::<u32>(16).expect("an allocation");
+    drop(data.cl_mut(&queue).expect("access on the owner's queue"));
+    drop((data, bridge));
+    assert!(foreign.references(None)[2] > before[2], "nothing retained");
+    drop(queue);
+    assert_let_go(&foreign, before);
+}
+
+#[test]
 fn a_context_of_several_devices_is_refused_with_the_reason() {
     let selection = common::host();
     let single = Foreign::new(&selection);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::declarations::functions;
-use crate::toolchain::{C, CLANG, CLANGPP, CPP, Compiler, available, scratch, skip};
+use crate::toolchain::{C, CLANG, CLANGPP, CPP, Compiler, available, include, scratch, skip};
 
 /// The header first, alone, and twice; then what OpenCL's and HIP's headers declare, beside it.
 const USE: &str = r"
@@ -54,6 +54,19 @@ fn the_header_is_c11_without_a_warning_of_clang() {
 #[test]
 fn the_header_is_cpp17_without_a_warning_of_clang() {
     compiles(CLANGPP, "the_header_is_cpp17_without_a_warning_of_clang");
+}
+
+/// A C function that the wrapper of C++ leaves out would be missed by its users.
+#[test]
+fn the_cpp_wrapper_calls_every_function() {
+    let wrapper = fs::read_to_string(include().join("hipcl.hpp")).expect("the wrapper");
+    // What an allocation by route includes, and what C++ code calls as it is.
+    let left_out = ["hipcl_buffer_create", "hipcl_status_name", "hipcl_version"];
+    let missing = functions().into_iter().map(|function| function.name).filter(|name| {
+        let is_called = [format!("{name}("), format!("{name}>"), format!("{name};")];
+        !left_out.contains(&name.as_str()) && !is_called.iter().any(|call| wrapper.contains(call))
+    });
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 #[test]

@@ -5,15 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::toolchain::{C, CPP, Compiler, Linked, available, crate_folder, run, scratch, skip};
+use crate::toolchain::{C, CPP, CPP23, Compiler, Linked, available, crate_folder, run, scratch, skip};
 
 fn source(name: &str) -> PathBuf {
     crate_folder().join("tests/c").join(name)
 }
 
-/// An example of the project.
+/// An example of the project, such as `c/covariance.c`.
 fn example(name: &str) -> PathBuf {
-    crate_folder().join("../../examples/c").join(name)
+    crate_folder().join("../../examples").join(name)
 }
 
 /// Compiles and runs a program, which checks itself; none without the compiler.
@@ -43,7 +43,15 @@ programs! {
 #[test]
 fn the_example_is_right_and_copies_no_data_set() {
     let test = "the_example_is_right_and_copies_no_data_set";
-    if let Some(text) = tried(C, &example("covariance.c"), test, Linked::Shared) {
+    if let Some(text) = tried(C, &example("c/covariance.c"), test, Linked::Shared) {
+        assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+    }
+}
+
+#[test]
+fn the_example_in_cpp_is_right_and_copies_no_data_set() {
+    let test = "the_example_in_cpp_is_right_and_copies_no_data_set";
+    if let Some(text) = tried(CPP, &example("cpp/covariance.cpp"), test, Linked::Shared) {
         assert!(text.contains("copies of the data set 0 bytes"), "{text}");
     }
 }
@@ -51,12 +59,43 @@ fn the_example_is_right_and_copies_no_data_set() {
 #[test]
 fn the_example_runs_with_the_static_library() {
     let test = "the_example_runs_with_the_static_library";
-    tried(C, &example("covariance.c"), test, Linked::Static);
+    tried(C, &example("c/covariance.c"), test, Linked::Static);
 }
 
 #[test]
 fn a_cpp_program_uses_the_header() {
     tried(CPP, &source("use.cpp"), "a_cpp_program_uses_the_header", Linked::Shared);
+}
+
+#[test]
+fn cpp_objects_own_their_handles_and_throw() {
+    tried(
+        CPP,
+        &source("wrapper.cpp"),
+        "cpp_objects_own_their_handles_and_throw",
+        Linked::Shared,
+    );
+}
+
+#[test]
+fn cpp_objects_return_errors_where_nothing_is_thrown() {
+    let test = "cpp_objects_return_errors_where_nothing_is_thrown";
+    // std::expected came with GCC 12.
+    let probe = "#include <expected>\n#ifndef __cpp_lib_expected\n#error none\n#endif\n";
+    let probed = scratch().join(format!("{test}-probe-{}.cpp", std::process::id()));
+    fs::write(&probed, probe).expect("a source");
+    let has_expected = Command::new(CPP23.program)
+        .args([CPP23.standard, "-fsyntax-only"])
+        .arg(&probed)
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !has_expected {
+        return skip(test, "g++ has no std::expected");
+    }
+    let own = scratch().join(format!("{test}-{}.cpp", std::process::id()));
+    let text = fs::read_to_string(source("wrapper.cpp")).expect("the program");
+    fs::write(&own, format!("#define HIPCL_EXPECTED\n{text}")).expect("a source");
+    tried(CPP23, &own, test, Linked::Shared);
 }
 
 /// The command's part is played by scripts: what it is asked, and how each of its ends is told.

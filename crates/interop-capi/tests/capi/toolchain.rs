@@ -70,6 +70,10 @@ pub const CPP: Compiler = Compiler {
     language: "c++",
     standard: "-std=c++17",
 };
+pub const CPP23: Compiler = Compiler {
+    standard: "-std=c++23",
+    ..CPP
+};
 pub const CLANG: Compiler = Compiler { program: "clang", ..C };
 pub const CLANGPP: Compiler = Compiler {
     program: "clang++",
