@@ -39,7 +39,8 @@ impl Handle {
         }
     }
 
-    /// Lets rocBLAS manage its memory itself again. Returns what [`Handle::set_workspace`] set.
+    /// Lets rocBLAS manage its memory itself again: it has none until a call needs some. Returns what
+    /// [`Handle::set_workspace`] set.
     ///
     /// # Errors
     ///
