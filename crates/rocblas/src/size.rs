@@ -65,6 +65,15 @@ impl Layout {
         }
     }
 
+    /// The leading dimension for a call that may need no element. Where there is none it does not matter, and a large
+    /// one would call for the `_64` function: of rocBLAS 7.2.4 `syrk_64` and `herk_64` leave the result unscaled then.
+    pub(crate) fn ld_for_elements(self) -> usize {
+        match self.span() {
+            0 => self.rows.max(1),
+            _ => self.ld,
+        }
+    }
+
     /// Elements of `count` matrices `stride` apart, from the first to the last.
     pub(crate) fn batch_span(self, stride: usize, count: usize) -> Option<usize> {
         match (self.span(), count) {

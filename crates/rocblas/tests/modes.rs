@@ -31,14 +31,16 @@ fn a_workspace_is_kept_until_it_is_taken_back() {
     assert_eq!(replaced.unwrap().len(), 4096);
     assert_eq!(setup.blas.workspace_bytes().unwrap(), 8192);
     assert_eq!(setup.blas.take_workspace().unwrap().unwrap().len(), 8192);
-    assert_eq!(setup.blas.workspace_bytes().unwrap(), managed);
+    // cuBLAS has its own back at once, rocBLAS when a call needs it.
+    let given_back = setup.blas.workspace_bytes().unwrap();
+    assert!([0, managed].contains(&given_back), "{given_back}");
     assert!(setup.blas.take_workspace().unwrap().is_none());
 }
 
 #[test]
 fn a_workspace_goes_with_its_handle() {
-    // Far more than the other tests of this process allocate meanwhile.
-    const BYTES: usize = 64 << 20;
+    // Far more than the other tests of this process allocate meanwhile, and than the handle had of its own.
+    const BYTES: usize = 192 << 20;
     let mut setup = setup();
     let device = setup.device.clone();
     let before = device.memory_info().unwrap().free;

@@ -215,7 +215,8 @@ pub(super) unsafe extern "C" fn rocblas_set_workspace(
     entry("rocblas_set_workspace", |_| {
         with(handle, |handle| {
             handle.workspace = if addr.is_null() || size == 0 {
-                Workspace::Managed(MANAGED_WORKSPACE)
+                // ROCm's library allocates again when a call needs memory.
+                Workspace::Managed(0)
             } else {
                 library::begin(handle.stream()).map_err(|_| rocblas_status::rocblas_status_invalid_handle)?;
                 check_range("rocblas_set_workspace", "addr", addr, size)?;

@@ -180,6 +180,8 @@ fn a_workspace_must_be_device_memory() {
         assert_eq!(size, 1024);
         assert_eq!(set(handle.0, null_mut(), 0), SUCCESS);
         assert!(!is_user(handle.0));
+        assert_eq!(slot!(api, rocblas_get_device_memory_size)(handle.0, &mut size), SUCCESS);
+        assert_eq!(size, 0, "allocated again when a call needs it");
     }
 }
 

@@ -52,8 +52,8 @@ impl Handle {
         }
     }
 
-    /// Lets rocBLAS manage its memory itself again. Returns what [`Handle::set_workspace`] set,
-    /// unless a captured graph keeps it.
+    /// Lets rocBLAS manage its memory itself again: it has none until a call needs some. Returns what
+    /// [`Handle::set_workspace`] set, unless a captured graph keeps it.
     ///
     /// # Errors
     ///

@@ -44,7 +44,7 @@ impl Handle {
         if n == 0 {
             return Ok(());
         }
-        let [n, k, lda, ldc] = [n, k, a.shape.ld, c.shape.ld].map(long);
+        let [n, k, lda, ldc] = [n, k, a.shape.ld_for_elements(), c.shape.ld].map(long);
         call!(
             self,
             alpha.mode(),
