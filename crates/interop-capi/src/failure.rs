@@ -51,6 +51,15 @@ impl From<clmgr::Error> for Failure {
     }
 }
 
+impl From<clmgr_fft::Error> for Failure {
+    fn from(error: clmgr_fft::Error) -> Self {
+        match error {
+            clmgr_fft::Error::Cl(error) => error.into(),
+            error => Self::new(HIPCL_ERROR_NOT_SUPPORTED, error.to_string()),
+        }
+    }
+}
+
 impl From<hip::Error> for Failure {
     fn from(error: hip::Error) -> Self {
         Error::from(error).into()
@@ -132,9 +141,7 @@ fn of_opencl(error: &clmgr::Error) -> hipcl_status {
         Error::Call { code, .. } if CL_MEMORY.contains(code) => HIPCL_ERROR_OUT_OF_MEMORY,
         Error::Call { .. } | Error::Command { .. } => HIPCL_ERROR_OPENCL,
         Error::Build(_) => HIPCL_ERROR_BUILD,
-        Error::MissingFunction { .. } | Error::NotSupported { .. } | Error::FftFactor { .. } => {
-            HIPCL_ERROR_NOT_SUPPORTED
-        }
+        Error::MissingFunction { .. } | Error::NotSupported { .. } => HIPCL_ERROR_NOT_SUPPORTED,
         Error::Access { .. } => HIPCL_ERROR_READ_ONLY,
         Error::File { .. } => HIPCL_ERROR_SYSTEM,
         Error::Deferred(_) | Error::NotSignalled => HIPCL_ERROR_FAILED,

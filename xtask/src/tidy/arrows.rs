@@ -77,7 +77,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "hip-cuda",
         ],
     ),
-    ("interop-capi", &["interop", "platform", "hip", "rocblas", "clmgr", "clmgr-fft"]),
+    (
+        "interop-capi",
+        &["interop", "platform", "hip", "rocblas", "clmgr", "clmgr-fft"],
+    ),
     ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
     ("xtask", &[]),
 ];
