@@ -120,11 +120,9 @@ fn status(error: &Error) -> hipcl_status {
         Error::HandoffTimeout { .. } | Error::HandoffFailed { .. } | Error::AnotherView { .. } | Error::Ungated => {
             HIPCL_ERROR_HANDOFF
         }
-        Error::NoStreamProgram { .. }
-        | Error::NotOnStream { .. }
-        | Error::NoLibrary { .. }
-        | Error::NoGrade { .. }
-        | Error::TooManyBridges { .. } => HIPCL_ERROR_NOT_SUPPORTED,
+        Error::NoStreamProgram { .. } | Error::NotOnStream { .. } | Error::NoLibrary { .. } | Error::NoGrade { .. } => {
+            HIPCL_ERROR_NOT_SUPPORTED
+        }
         Error::Peer(PeerError::NotPossible { .. }) => HIPCL_ERROR_NOT_SUPPORTED,
         error if error.is_impossible() => HIPCL_ERROR_NOT_SUPPORTED,
         _ => HIPCL_ERROR_FAILED,

@@ -185,8 +185,8 @@ fn call(program: &mut String, function: &Function, replaced: Option<(usize, &Wro
     }
 }
 
-/// The program, generated beside what it includes.
-fn generate() -> PathBuf {
+/// The program's source.
+fn generate() -> String {
     let mut program = fs::read_to_string(crate_folder().join("tests/c/arguments.h")).expect("the frame");
     let functions = functions();
     for function in &functions {
@@ -208,23 +208,16 @@ fn generate() -> PathBuf {
         let _ = writeln!(program, "    try_{}();", function.name);
     }
     program.push_str("    return finish();\n}\n");
-    let path = scratch().join(format!("arguments-{}.c", std::process::id()));
-    fs::write(&path, program).expect("a source");
-    path
+    program
 }
 
-fn compiled(name: &str) -> PathBuf {
-    let source = generate();
-    let include = crate_folder().join("tests/c");
-    let with_frame = scratch().join(format!("{name}-{}.c", std::process::id()));
-    // The compiler looks for the frame's own headers beside the file that includes them.
-    let text = fs::read_to_string(source).expect("what was written");
-    let text = text.replace(
-        "#include \"check.h\"",
-        &format!("#include \"{}/check.h\"", include.display()),
-    );
-    fs::write(&with_frame, text).expect("a source");
-    C.program(&with_frame, name, Linked::Shared)
+fn compiled(name: &str, options: &[&str]) -> PathBuf {
+    let source = scratch().join(format!("{name}.c"));
+    fs::write(&source, generate()).expect("a source");
+    // For the frame's own headers.
+    let include = format!("-I{}", crate_folder().join("tests/c").display());
+    let options = [&[include.as_str()], options].concat();
+    C.program_with(&options, &source, name, Linked::Shared)
 }
 
 #[test]
@@ -232,7 +225,7 @@ fn wrong_arguments_are_refused_and_nothing_crashes() {
     if !available("gcc") {
         return skip("wrong_arguments_are_refused_and_nothing_crashes", "no gcc");
     }
-    let program = compiled("wrong_arguments");
+    let program = compiled("wrong_arguments", &[]);
     let text = run(&mut Command::new(program), "wrong_arguments");
     let calls = text.trim().strip_suffix(" calls").and_then(|calls| calls.parse().ok());
     let calls: u32 = calls.unwrap_or_else(|| panic!("{text}"));
@@ -246,7 +239,7 @@ fn wrong_arguments_pass_valgrind() {
     if !available("gcc") || !available("valgrind") {
         return skip("wrong_arguments_pass_valgrind", "no gcc or no valgrind");
     }
-    let program = compiled("wrong_arguments_valgrind");
+    let program = compiled("wrong_arguments_valgrind", &[]);
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--error-exitcode=9", "--leak-check=full"])
@@ -254,4 +247,28 @@ fn wrong_arguments_pass_valgrind() {
         .arg(program)
         .arg("--without-bridge");
     run(&mut command, "wrong_arguments_valgrind");
+}
+
+/// With the allocator of AddressSanitizer in the whole process: what the library frees twice, or passes to the C library
+/// after it was freed, ends the program. It looks for no leaks, because the program leaves its right objects alive.
+#[test]
+fn wrong_arguments_pass_address_sanitizer() {
+    const SANITIZERS: [&str; 1] = ["-fsanitize=address,undefined"];
+    let test = "wrong_arguments_pass_address_sanitizer";
+    let empty = scratch().join(format!("{test}.c"));
+    fs::write(&empty, "int main(void) { return 0; }\n").expect("a source");
+    let probe = Command::new(C.program)
+        .args(SANITIZERS)
+        .arg(&empty)
+        .arg("-o")
+        .arg(scratch().join(format!("{test}-probe")))
+        .output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return skip(test, "no gcc with AddressSanitizer");
+    }
+    let program = compiled(test, &SANITIZERS);
+    let mut command = Command::new(program);
+    // An allocator gives no memory for an oversized request, and does not end the program.
+    command.env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1");
+    run(&mut command, test);
 }

@@ -28,7 +28,7 @@ fn compiles(compiler: Compiler, test: &str) {
     if !available(compiler.program) {
         return skip(test, &format!("no {}", compiler.program));
     }
-    let source = scratch().join(format!("{test}-{}", std::process::id()));
+    let source = scratch().join(test);
     fs::write(&source, USE).expect("a source");
     let output = compiler.command().arg("-fsyntax-only").arg(&source).output();
     let output = output.expect("the compiler starts");

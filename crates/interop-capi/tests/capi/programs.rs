@@ -82,7 +82,7 @@ fn cpp_objects_return_errors_where_nothing_is_thrown() {
     let test = "cpp_objects_return_errors_where_nothing_is_thrown";
     // std::expected came with GCC 12.
     let probe = "#include <expected>\n#ifndef __cpp_lib_expected\n#error none\n#endif\n";
-    let probed = scratch().join(format!("{test}-probe-{}.cpp", std::process::id()));
+    let probed = scratch().join(format!("{test}-probe.cpp"));
     fs::write(&probed, probe).expect("a source");
     let has_expected = Command::new(CPP23.program)
         .args([CPP23.standard, "-fsyntax-only"])
@@ -92,7 +92,7 @@ fn cpp_objects_return_errors_where_nothing_is_thrown() {
     if !has_expected {
         return skip(test, "g++ has no std::expected");
     }
-    let own = scratch().join(format!("{test}-{}.cpp", std::process::id()));
+    let own = scratch().join(format!("{test}.cpp"));
     let text = fs::read_to_string(source("wrapper.cpp")).expect("the program");
     fs::write(&own, format!("#define HIPCL_EXPECTED\n{text}")).expect("a source");
     tried(CPP23, &own, test, Linked::Shared);
@@ -102,7 +102,7 @@ fn cpp_objects_return_errors_where_nothing_is_thrown() {
 #[test]
 fn the_doctor_is_asked_and_its_end_is_told() {
     let test = "the_doctor_is_asked_and_its_end_is_told";
-    let folder = scratch().join(format!("doctor-{}", std::process::id()));
+    let folder = scratch().join("doctor");
     fs::create_dir_all(&folder).expect("a folder");
     let script = |name: &str, body: &str| {
         let path = folder.join(name);

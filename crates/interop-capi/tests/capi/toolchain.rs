@@ -31,7 +31,7 @@ pub fn built(file: &str) -> PathBuf {
 /// A folder with the library under the names that `cargo xtask capi` gives it.
 pub fn libraries() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let folder = scratch().join(format!("lib-{}", std::process::id()));
+        let folder = scratch().join("lib");
         fs::create_dir_all(&folder).expect("a folder");
         for (file, name) in [
             ("libhipcl_c.so", "libhipcl.so.0"),
@@ -49,7 +49,12 @@ pub fn libraries() -> &'static Path {
 
 /// A folder for what tests write.
 pub fn scratch() -> &'static Path {
-    Path::new(env!("CARGO_TARGET_TMPDIR"))
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    });
+    &FOLDER
 }
 
 /// A language and a compiler for it.
@@ -94,10 +99,16 @@ impl Compiler {
 
     /// Compiles and links a program with the shared library, or with the static one.
     pub fn program(self, source: &Path, name: &str, linked: Linked) -> PathBuf {
-        let program = scratch().join(format!("{name}-{}", std::process::id()));
+        self.program_with(&[], source, name, linked)
+    }
+
+    /// As [`program`](Self::program), with further options.
+    pub fn program_with(self, options: &[&str], source: &Path, name: &str, linked: Linked) -> PathBuf {
+        let program = scratch().join(name);
         let mut command = self.command();
         command
             .arg("-D_GNU_SOURCE")
+            .args(options)
             .arg(source)
             .args(["-x", "none", "-o"])
             .arg(&program);
