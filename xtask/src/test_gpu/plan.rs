@@ -293,7 +293,7 @@ fn c_program_left_out(program: &str, able: Able) -> Option<&'static str> {
         "cooperative" => Some("emulated: `ds_gws_init`, which cooperative launches begin with, is not implemented"),
         "ipc" => Some("emulated: an assertion of ROCr ends the export of memory that is not aligned to 2 MiB"),
         "pool" => Some("emulated: the kernel driver does not keep what is said about ranges of managed memory"),
-        "levels" => Some("takes longer than an emulated GPU is given"),
+        "levels" | "solver" => Some("takes longer than an emulated GPU is given"),
         "virtual" => Some("emulated: pages without access can be used"),
         "device" | "peer" | "hsa" if !able.has_peer => Some("needs two devices: run it with `--gpu gfx908x2`"),
         _ => None,
