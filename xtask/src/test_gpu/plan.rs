@@ -279,7 +279,9 @@ pub fn left_out_emulated(package: &str, program: &str, able: Able, is_named: boo
         ("clmgr", "faults") => {
             Some("repeats its work for each driver call that may fail, which takes an emulated GPU too long")
         }
-        ("rocblas", _) if !is_named => Some("takes minutes for each program there, and some do not end: run it with `--package rocblas`"),
+        ("rocblas", _) if !is_named => {
+            Some("takes minutes for each program there, and some do not end: run it with `--package rocblas`")
+        }
         ("interop", "large") => Some("allocates more than an emulated GPU has"),
         ("hip", "random_lives") => Some("takes longer than an emulated GPU is given"),
         _ => None,

@@ -84,9 +84,10 @@ impl Stream {
         self.recorder().is_some()
     }
 
-    /// Whether other code is capturing the stream, or may be: HIP does not tell.
+    /// Whether other code is capturing the stream. `false` if HIP does not tell: it has failed, which is no capture, and
+    /// the next call on the stream returns its error.
     pub(crate) fn is_captured_by_handle(&self) -> bool {
-        self.ask_captured().unwrap_or(true)
+        self.ask_captured().unwrap_or(false)
     }
 
     /// Asks HIP whether it captures the stream.

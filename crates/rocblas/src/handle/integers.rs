@@ -21,7 +21,7 @@ pub(crate) struct Integers {
 /// Reuse is safe while the last call still runs, because the buffers order their own uses.
 #[derive(Clone, Default)]
 pub(crate) struct InfoPool {
-    free: Arc<Mutex<Vec<DeviceBuffer<i32>>>>,
+    free: Arc<Mutex<Vec<Arc<DeviceBuffer<i32>>>>>,
 }
 
 impl InfoPool {
@@ -39,17 +39,17 @@ impl InfoPool {
         drop(free);
         let values = match reused {
             Some(values) => values,
-            None => stream.device().alloc(len)?,
+            None => Arc::new(stream.device().alloc(len)?),
         };
         Ok(Integers {
-            values: Some(Arc::new(values)),
+            values: Some(values),
             len,
             stream: stream.clone(),
             pool: self.clone(),
         })
     }
 
-    fn put_back(&self, values: DeviceBuffer<i32>) {
+    fn put_back(&self, values: Arc<DeviceBuffer<i32>>) {
         let mut free = self.free.lock();
         if free.len() < Self::MOST {
             free.push(values);
@@ -97,7 +97,9 @@ impl Integers {
 impl Drop for Integers {
     fn drop(&mut self) {
         // The next call would write what a graph still reads.
-        if let Some(values) = self.values.take().and_then(Arc::into_inner) {
+        if let Some(mut values) = self.values.take()
+            && Arc::get_mut(&mut values).is_some()
+        {
             self.pool.put_back(values);
         }
     }

@@ -110,9 +110,11 @@ impl<W: Worker> Views<W> {
                 locked.iter_mut().partition(|(locked, _)| std::ptr::eq(*locked, view));
             let writers = others.iter().flat_map(|(_, uses)| uses.writers()).collect();
             let (_, uses) = own.into_iter().next().expect("it is locked with the others");
-            uses.rely_on(writers);
             let hold = uses.admit(order, user, claim)?;
-            return Ok((then(uses)?, hold));
+            uses.rely_on(writers);
+            let done = then(uses);
+            uses.rely_on(Vec::new());
+            return Ok((done?, hold));
         }
     }
 

@@ -115,6 +115,8 @@ pub(crate) struct AccessLedger<W: Worker> {
     /// Every user in `current` that matters to a later user comes after these, unless they were not admitted and have
     /// no work on the memory.
     behind: Followed<W>,
+    /// Writers of other views, during a grant.
+    relied_on: Vec<W>,
     handoffs: Handoffs,
     /// When each user's stretches are merged.
     merge: Sweep,
@@ -140,6 +142,7 @@ impl<W: Worker> AccessLedger<W> {
         Self {
             current: VecDeque::new(),
             behind: Followed::new(Sweep::every(users)),
+            relied_on: Vec::new(),
             handoffs: Handoffs::default(),
             merge: Sweep::every(stretches),
             sweep: Sweep::every(users),
@@ -148,9 +151,10 @@ impl<W: Worker> AccessLedger<W> {
 }
 
 impl<W: Worker> AccessLedger<W> {
-    /// These users of another view wrote the bytes before, and were waited for: what they wrote is read now.
+    /// These users of other views wrote the bytes before, and were waited for: what they wrote is read now. Nothing else
+    /// of this view waits for them.
     pub(crate) fn rely_on(&mut self, writers: Vec<W>) {
-        writers.into_iter().for_each(|writer| self.behind.push(writer));
+        self.relied_on = writers;
     }
 
     /// Puts `user` after every other user whose access to these bytes conflicts with its own, then
@@ -376,6 +380,7 @@ impl<W: Worker> AccessLedger<W> {
         writes
             .map(|known| &known.user)
             .chain(self.behind.users())
+            .chain(&self.relied_on)
             .cloned()
             .collect()
     }
