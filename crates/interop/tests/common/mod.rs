@@ -99,6 +99,9 @@ pub fn skipped(reason: &str) {
 
 /// Runs this test program once more, without the tests in `skip`, on the model whose device memory faults when the host
 /// touches it. `own` is the caller, which would run it again and again.
+///
+/// One test at a time: on that model streams share four hardware queues, so that a test that holds a stream on purpose
+/// holds streams of other tests, and a hand-off of theirs can be given up.
 pub fn once_more_where_the_host_cannot_touch_device_memory(own: &str, skip: &[&str]) {
     const STRICT: &str = "HIP_HOST_STRICT";
     if std::env::var_os(STRICT).is_some_and(|level| level == "2")
@@ -110,6 +113,7 @@ pub fn once_more_where_the_host_cannot_touch_device_memory(own: &str, skip: &[&s
     let skipped = skip.iter().chain([&own]).flat_map(|name| ["--skip", *name]);
     let output = std::process::Command::new(program)
         .args(skipped)
+        .arg("--test-threads=1")
         .env(STRICT, "2")
         .output()
         .expect("it starts again");
