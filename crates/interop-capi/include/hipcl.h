@@ -1105,8 +1105,8 @@ hipcl_status hipcl_buffer_adopt_hip(hipcl_bridge bridge,
                                     hipcl_buffer *buffer);
 
 /**
- * Takes device memory behind a file descriptor: a dma-buf, or a descriptor of HIP's or CUDA's virtual memory or of
- * Vulkan. No other buffer of this process shows the same memory, and other processes use it in turns.
+ * Takes device memory behind a file descriptor: a dma-buf, or a descriptor that HIP or CUDA virtual memory or Vulkan
+ * exported. No other buffer of this process shows the same memory, and other processes use it in turns.
  *
  * @param bridge  A bridge.
  * @param fd      The descriptor. The library duplicates it; the caller's own stays the caller's.
@@ -1251,7 +1251,7 @@ hipcl_status hipcl_access_cl_mem(hipcl_access access,
                                  struct _cl_mem **native);
 
 /**
- * Ends an access. Work that was enqueued under it may still run: whoever gets the buffer next runs after it. If calls on
+ * Ends an access. Work that was enqueued under it may still run; the buffer's next user runs after it. If calls on
  * other threads still use the access, it ends with the last of them.
  *
  * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.

@@ -281,7 +281,7 @@ pub unsafe extern "C" fn hipcl_access_cl_mem(access: hipcl_access, native: *mut 
     })
 }
 
-/// Ends an access. Work that was enqueued under it may still run: whoever gets the buffer next runs after it. If calls on
+/// Ends an access. Work that was enqueued under it may still run; the buffer's next user runs after it. If calls on
 /// other threads still use the access, it ends with the last of them.
 ///
 /// Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.

@@ -243,8 +243,8 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
     })
 }
 
-/// Takes device memory behind a file descriptor: a dma-buf, or a descriptor of HIP's or CUDA's virtual memory or of
-/// Vulkan. No other buffer of this process shows the same memory, and other processes use it in turns.
+/// Takes device memory behind a file descriptor: a dma-buf, or a descriptor that HIP or CUDA virtual memory or Vulkan
+/// exported. No other buffer of this process shows the same memory, and other processes use it in turns.
 ///
 /// @param bridge  A bridge.
 /// @param fd      The descriptor. The library duplicates it; the caller's own stays the caller's.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The state of a value that one borrower may write.
 const WRITER: u32 = u32::MAX;
-/// The state of a value that nobody gets any more.
+/// The state of a value that is lent no more.
 const CLOSED: u32 = u32::MAX - 1;
 /// More readers than any program has; beyond, a reader is refused like a writer.
 const MOST_READERS: u32 = u32::MAX / 2;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_closed_is_lent_to_nobody_and_what_is_lent_cannot_be_closed() {
+    fn a_closed_value_is_not_lent_and_a_lent_value_cannot_be_closed() {
         let value = Arc::new(Lend::new(()));
         let reader = Arc::clone(&value).read().ok().unwrap();
         assert_eq!(value.close(), Err(Refusal::Busy));

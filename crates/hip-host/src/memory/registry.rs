@@ -149,8 +149,8 @@ impl Allocation {
         self.access.load(Ordering::Acquire) == READ_WRITE
     }
 
-    /// The file that the memory lies in and the place of `base` in it: of `hipMalloc`'s memory, and of OpenCL's that
-    /// was passed with its file.
+    /// The file that holds the memory, and the offset of `base` in it. `hipMalloc` memory has one, and so has OpenCL
+    /// memory that was passed together with its file.
     pub(crate) fn backing(&self) -> Option<&Backing> {
         match &self.mapping {
             Some(mapping) => mapping.backing(),
