@@ -136,8 +136,8 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                     layout.executable.push(start..end);
                 }
             }
-            // The loader protects whole pages.
             elf::PT_GNU_STACK => executable_stack = segment.p_flags(endian) & elf::PF_X != 0,
+            // The loader protects whole pages.
             elf::PT_GNU_RELRO => layout.read_only.push(start..end - end % page),
             _ => {}
         }

@@ -357,7 +357,7 @@ impl Backing for ExternalFd {
         let written = acquired.and_then(|mut memory| memory.write(&core.queue, data));
         side.was_handed_back(Access::Write)?;
         written?;
-        Ok(core.queue.finish()?)
+        Ok(core.queue.drain()?)
     }
 
     fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
@@ -367,6 +367,6 @@ impl Backing for ExternalFd {
         let read = acquired.and_then(|memory| memory.read(&core.queue, data));
         side.was_handed_back(Access::Read)?;
         read?;
-        Ok(core.queue.finish()?)
+        Ok(core.queue.drain()?)
     }
 }

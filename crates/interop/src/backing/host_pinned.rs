@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 use clmgr::HostPtrBuffer;
 
 use super::Backing;
+use crate::access::Span;
 use crate::core::Core;
 use crate::{Residency, Result, Route};
 
@@ -64,6 +65,14 @@ impl Backing for HostPinned {
 
     fn is_known_to_hip(&self) -> bool {
         true
+    }
+
+    /// A guard shows the object, and OpenCL may know the pages by another address than HIP.
+    fn spans(&self) -> Vec<Span> {
+        let at = |address| Span::at(address, self.buffer.bytes());
+        let addresses = [self.hip_ptr().addr(), self.buffer.as_ptr().addr()].map(at);
+        let object = Span::of_object(self.buffer.raw(), 0..self.buffer.bytes());
+        addresses.into_iter().chain([object]).collect()
     }
 
     fn cl_arg(&self) -> clmgr::Arg<'_> {

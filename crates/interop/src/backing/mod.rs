@@ -233,3 +233,29 @@ pub(crate) fn check_place(core: &Core, route: Route, ptr: *const u8, bytes: usiz
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::access::Span;
+    use crate::{Bridge, Options};
+
+    /// A guard shows the object, and `Bridge::adopt_cl_mem` takes it.
+    #[test]
+    fn a_buffer_object_that_a_guard_shows_is_a_span_of_its_memory() {
+        let selection = platform::select_named(Some("host")).expect("the host platform");
+        let bridge = Bridge::open(&selection, &Options::default())
+            .expect("a bridge; run `cargo xtask setup` if OpenCL is missing");
+        let mut objects = 0;
+        for route in bridge.report().working() {
+            let shared = bridge.alloc_on::<u8>(route, 4096).expect("memory");
+            let backing = shared.allocation().backing();
+            let clmgr::Arg::Mem(raw) = backing.cl_arg() else {
+                continue;
+            };
+            let object = Span::of_object(raw, 0..4096);
+            assert!(backing.spans().iter().any(|span| span.overlaps(&object)), "{route}");
+            objects += 1;
+        }
+        assert!(objects > 0, "no route has buffer objects");
+    }
+}

@@ -90,7 +90,7 @@ impl Bridge {
     /// executes out of order, for example.
     ///
     /// # Safety
-    /// The queue is alive and belongs to an OpenCL library of this process.
+    /// The queue is alive and belongs to the bridge's OpenCL library, or to a driver of its ICD loader.
     pub unsafe fn adopt_queue(&self, queue: cl_command_queue) -> Result<clmgr::Queue> {
         // SAFETY: the caller's promise.
         let queue = unsafe { self.core.external.queue(queue) }?;

@@ -185,6 +185,16 @@ impl<T: Pod> Shared<T> {
         Ok(stream)
     }
 
+    /// Ends the buffer as dropping does, and reports what dropping defers: waits for every user that was granted access,
+    /// then frees the memory or gives it back.
+    ///
+    /// # Errors
+    /// A user's work failed or did not end within the time limit. The memory is kept for ever then, because a device may
+    /// still use it: neither free nor reuse adopted memory.
+    pub fn close(mut self) -> Result<()> {
+        self.settle()
+    }
+
     /// Waits for every user that was granted access to the memory.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.allocation.collapse().settle()

@@ -125,7 +125,10 @@ impl<T: Pod> Shared<T> {
     /// A descriptor of the memory for code that opens it by other means than a [`Link`]: another library, or another
     /// process that receives it by `SCM_RIGHTS`. Waits for every user that was granted access, and leaves the memory on
     /// HIP's side. The buffer is no longer moved to another route by itself; [`move_to`](Self::move_to) leaves the
-    /// descriptor's memory behind. The descriptor keeps the memory alive after the buffer.
+    /// descriptor's memory behind.
+    ///
+    /// A descriptor of HIP virtual memory (`alloc_exportable`) keeps the memory alive after the buffer. A dma-buf need
+    /// not: ROCm takes small allocations from larger blocks and uses their bytes again once they are freed.
     ///
     /// ```
     /// use interop::{Bridge, Options};
@@ -151,7 +154,8 @@ impl<T: Pod> Shared<T> {
     ///
     /// # Safety
     /// While a guard of the buffer, or work that received one, uses the memory, nothing writes it through the
-    /// descriptor; while it is written so, nothing uses it through the descriptor.
+    /// descriptor; while it is written so, nothing uses it through the descriptor. Unless the memory is HIP virtual
+    /// memory, the buffer outlives every use of the descriptor.
     pub unsafe fn export_fd(&mut self) -> Result<ExportedFd> {
         const DESCRIPTORS: [Carrier; 2] = [Carrier::HipFd, Carrier::DmaBuf];
         let (carrier, outgoing) = self.outgoing(&DESCRIPTORS)?;
