@@ -244,7 +244,9 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
 }
 
 /// Takes device memory behind a file descriptor: a dma-buf, or a descriptor that HIP or CUDA virtual memory or Vulkan
-/// exported. No other buffer of this process shows the same memory, and other processes use it in turns.
+/// exported. It has at least `offset + bytes` bytes; where OpenCL imports a descriptor that is not HIP virtual memory
+/// (NVIDIA), exactly `bytes`, and `offset` is 0. No other buffer of this process shows the same memory, and other processes
+/// use it in turns.
 ///
 /// @param bridge  A bridge.
 /// @param fd      The descriptor. The library duplicates it; the caller's own stays the caller's.
@@ -253,7 +255,8 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
 /// @param buffer  Receives the buffer, which the caller destroys with hipcl_buffer_destroy().
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for a negative descriptor, HIPCL_ERROR_SYSTEM for one that is not open, HIPCL_ERROR_HIP
-/// if HIP cannot import it, HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
+/// if HIP cannot import it (HIPCL_ERROR_OUT_OF_MEMORY if HIP gives that for its reason, as ROCm does for a descriptor that
+/// is no memory), HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
     bridge: hipcl_bridge,
@@ -278,19 +281,25 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
 }
 
 /// Destroys a buffer. Waits for all work that was enqueued under its accesses, then frees the memory or gives it back
-/// to its owner. What fails then is a deferred error of the bridge.
+/// to its owner, before the call returns.
 ///
 /// Errors: HIPCL_ERROR_BUSY while an access to it is open; the buffer is unchanged then. HIPCL_ERROR_HANDLE,
-/// HIPCL_ERROR_STALE_HANDLE.
+/// HIPCL_ERROR_STALE_HANDLE. Any other error is that of work which failed or did not end within the hand-off limit: the
+/// buffer is destroyed then, but its memory is kept for ever, because a device may still use it. `release` is not called,
+/// and the caller must neither free nor reuse adopted memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
     call("hipcl_buffer_destroy", || {
         let object = BufferObject::of(buffer, "buffer")?;
         // From here on no call gets the memory, not even one that has looked the handle up already.
         let closed = object.close();
-        closed.map_err(|refusal| refused(refusal, "buffer", Kind::Buffer.name()))?;
+        let memory = closed.map_err(|refusal| refused(refusal, "buffer", Kind::Buffer.name()))?;
         BufferObject::retire(buffer, "buffer")?;
-        Ok(())
+        memory.close().map_err(|error| {
+            let mut failure = Failure::from(error);
+            failure.text += "; a device may still use the memory, which is kept: neither free nor reuse it";
+            failure
+        })
     })
 }
 
@@ -361,9 +370,9 @@ pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut 
 }
 
 /// Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
-/// Unix socket. Waits for all work that uses the buffer. The descriptor keeps the memory alive after the buffer. While
-/// an access to the buffer is open, or work that was enqueued under one runs, nothing writes the memory through the
-/// descriptor.
+/// Unix socket. Waits for all work that uses the buffer. A descriptor of hipcl_buffer_create_exportable() keeps the memory
+/// alive after the buffer; with any other one, the buffer outlives every use of the descriptor. While an access to the
+/// buffer is open, or work that was enqueued under one runs, nothing writes the memory through the descriptor.
 ///
 /// @param buffer  A buffer; hipcl_buffer_create_exportable() makes one that can be exported on every platform.
 /// @param fd      Receives the descriptor, which the caller closes; -1 if the call fails.

@@ -4,6 +4,7 @@
 //! holds an open access and asks for a second one would wait for itself.
 
 use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,7 +29,8 @@ pub(crate) enum Refusal {
 pub(crate) struct Lend<T> {
     /// The number of readers, [`WRITER`] or [`CLOSED`].
     state: AtomicU32,
-    value: UnsafeCell<T>,
+    /// Gone once it was closed.
+    value: UnsafeCell<ManuallyDrop<T>>,
 }
 
 // SAFETY: as for `RwLock`: the value is reached by reference only through `Reader` and `Writer`, whose counts keep a
@@ -39,7 +41,7 @@ impl<T> Lend<T> {
     pub(crate) fn new(value: T) -> Self {
         Self {
             state: AtomicU32::new(0),
-            value: UnsafeCell::new(value),
+            value: UnsafeCell::new(ManuallyDrop::new(value)),
         }
     }
 
@@ -59,9 +61,13 @@ impl<T> Lend<T> {
         Ok(Writer(self))
     }
 
-    /// Takes the value away from every later borrower; it is dropped with the last `Arc`. Refused while it is lent.
-    pub(crate) fn close(&self) -> Result<(), Refusal> {
-        self.take(CLOSED)
+    /// Takes the value away from every later borrower, also from one that has the `Arc` already. Refused while it is
+    /// lent.
+    pub(crate) fn close(&self) -> Result<T, Refusal> {
+        self.take(CLOSED)?;
+        // SAFETY: the state was 0, so no borrower is left, and it never leaves `CLOSED`, so that none comes and nothing
+        // else takes or drops the value.
+        Ok(unsafe { ManuallyDrop::take(&mut *self.value.get()) })
     }
 
     fn take(&self, state: u32) -> Result<(), Refusal> {
@@ -72,6 +78,15 @@ impl<T> Lend<T> {
             Ok(_) => Ok(()),
             Err(CLOSED) => Err(Refusal::Closed),
             Err(_) => Err(Refusal::Busy),
+        }
+    }
+}
+
+impl<T> Drop for Lend<T> {
+    fn drop(&mut self) {
+        if *self.state.get_mut() != CLOSED {
+            // SAFETY: dropped once, here; only `close` takes the value elsewhere.
+            unsafe { ManuallyDrop::drop(self.value.get_mut()) }
         }
     }
 }
@@ -178,10 +193,23 @@ mod tests {
         let writer = Arc::clone(&value).write().ok().unwrap();
         assert_eq!(value.close(), Err(Refusal::Busy));
         drop(writer);
-        assert_eq!(value.close(), Ok(()));
+        assert_eq!(value.close(), Ok(()), "once");
         assert_eq!(Arc::clone(&value).read().err(), Some(Refusal::Closed));
         assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Closed));
         assert_eq!(value.close(), Err(Refusal::Closed));
+    }
+
+    #[test]
+    fn who_closes_a_value_has_it_though_others_hold_the_cell() {
+        let value = Arc::new(Lend::new(Arc::new(())));
+        let looked_up = Arc::clone(&value);
+        let inner = value.close().ok().unwrap();
+        assert_eq!(Arc::strong_count(&inner), 1);
+        drop((value, looked_up));
+        assert_eq!(Arc::strong_count(&inner), 1, "not dropped a second time");
+        let unclosed = Lend::new(Arc::clone(&inner));
+        drop(unclosed);
+        assert_eq!(Arc::strong_count(&inner), 1, "dropped with its cell");
     }
 
     #[test]

@@ -2,7 +2,9 @@
  * functions come from the table of the platform that the first bridge found, so that no header or loader is needed. */
 #include "check.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,6 +102,35 @@ static void note(void *user) {
     gone++;
 }
 
+static atomic_int stops;
+
+/* Looks a buffer up again and again. */
+static void *looks(void *buffer) {
+    struct hipcl_buffer_info info;
+    while (!stops) {
+        hipcl_status status = hipcl_buffer_get_info((hipcl_buffer)buffer, &info);
+        CHECK(status == HIPCL_SUCCESS || status == HIPCL_ERROR_STALE_HANDLE);
+    }
+    return NULL;
+}
+
+static void memory_is_given_back_before_the_call_that_destroys_its_buffer_returns(hipcl_bridge bridge, void *svm) {
+    for (int round = 0; round < 50; round++) {
+        hipcl_buffer buffer;
+        gone = 0;
+        stops = 0;
+        OK(hipcl_buffer_adopt_svm(bridge, svm, BYTES, HIPCL_SVM_COARSE, note, &gone, &buffer));
+        pthread_t threads[3];
+        for (int i = 0; i < 3; i++) CHECK(pthread_create(&threads[i], NULL, looks, buffer) == 0);
+        hipcl_status status;
+        while ((status = hipcl_buffer_destroy(buffer)) == HIPCL_ERROR_BUSY) sched_yield();
+        CHECK(status == HIPCL_SUCCESS && gone == 1);
+        stops = 1;
+        for (int i = 0; i < 3; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+        CHECK(gone == 1);
+    }
+}
+
 /* The caller's own count, as OpenCL tells it; none if it does not. */
 #define REFERENCES(info, object, what) \
     (info((object), (what), sizeof count, &count, NULL) == 0 ? count : UINT32_MAX)
@@ -171,6 +202,15 @@ static void memory_of_every_origin(hipcl_bridge bridge, cl_context context, cl_c
     CHECK(gone == 0);
     OK(hipcl_buffer_destroy(buffer));
     CHECK(gone == 1);
+    memory_is_given_back_before_the_call_that_destroys_its_buffer_returns(bridge, svm);
+
+    /* A transform of numbers that begin where none may. */
+    hipcl_fft fft;
+    OK(hipcl_fft_create(bridge, 16, 1, &fft));
+    OK(hipcl_buffer_adopt_svm(bridge, (char *)svm + 4, 128, HIPCL_SVM_COARSE, NULL, NULL, &buffer));
+    FAILS(HIPCL_ERROR_ARGUMENT, "multiple of 8", hipcl_fft_enqueue_on_queue(fft, queue, HIPCL_FFT_FORWARD, buffer, buffer));
+    OK(hipcl_buffer_destroy(buffer));
+    OK(hipcl_fft_destroy(fft));
     svm_free(context, svm);
 
     /* HIP's memory by its address, which another buffer has. */
