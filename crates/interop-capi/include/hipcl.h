@@ -15,11 +15,17 @@
  *             destroyed in any order, with one exception: a buffer with an open access is not destroyed
  *             (HIPCL_ERROR_BUSY).
  * Threads     Every function may be called from any thread, and an object destroyed by another thread than its creator.
- *             Calls that have looked an object up finish with it. Calls never wait for each other over a buffer: one
- *             that conflicts with an open access, or with a call on another thread, is HIPCL_ERROR_BUSY.
+ *             Calls that have looked an object up finish with it. A call that conflicts with an open access, or with a
+ *             call on another thread, is HIPCL_ERROR_BUSY and does not wait. Readers of one buffer may wait for each
+ *             other's hand-offs and copies.
  * Pointers    A pointer to a result or a structure is not null, unless its description says so, and is aligned for its
  *             type: null and misaligned ones are HIPCL_ERROR_ARGUMENT. Any other pointer, and the handles of OpenCL and
  *             HIP, must be valid: the library cannot tell. A text is UTF-8 and ends with a nul.
+ * Devices     A call may make another HIP device the calling thread's current one, and clears HIP's last error.
+ * AMD queues  AMD's OpenCL does not order kernels of one queue that share memory only by pointer. Where an access is
+ *             used by hipcl_access_pointer() on a queue, call clFinish() between such kernels of your own.
+ * Exit        Destroy every object before main() returns. Destructors of static C++ objects run after those of the
+ *             drivers may have run.
  * Panics      No exception or panic leaves the library. A function of the caller that the library calls must not throw.
  * Forks       A child process of fork() without exec() must not call the library.
  */
@@ -993,8 +999,9 @@ hipcl_status hipcl_stream_native(hipcl_stream stream,
 hipcl_status hipcl_stream_synchronize(hipcl_stream stream);
 
 /**
- * Destroys the handle. Work on the stream goes on; a stream of the library is destroyed once nothing needs it any
- * more. An access that is open on it stays open.
+ * Destroys the handle. A stream of the library is destroyed once nothing needs it any more; the last owner first waits
+ * for the stream's work, also on an adopted stream. So this call can block, and is not for a host function of HIP. An
+ * access that is open on the stream stays open.
  *
  * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
  */
@@ -1106,7 +1113,9 @@ hipcl_status hipcl_buffer_adopt_hip(hipcl_bridge bridge,
 
 /**
  * Takes device memory behind a file descriptor: a dma-buf, or a descriptor that HIP or CUDA virtual memory or Vulkan
- * exported. No other buffer of this process shows the same memory, and other processes use it in turns.
+ * exported. It has at least `offset + bytes` bytes; where OpenCL imports a descriptor that is not HIP virtual memory
+ * (NVIDIA), exactly `bytes`, and `offset` is 0. No other buffer of this process shows the same memory, and other processes
+ * use it in turns.
  *
  * @param bridge  A bridge.
  * @param fd      The descriptor. The library duplicates it; the caller's own stays the caller's.
@@ -1115,7 +1124,8 @@ hipcl_status hipcl_buffer_adopt_hip(hipcl_bridge bridge,
  * @param buffer  Receives the buffer, which the caller destroys with hipcl_buffer_destroy().
  *
  * Errors: HIPCL_ERROR_ARGUMENT for a negative descriptor, HIPCL_ERROR_SYSTEM for one that is not open, HIPCL_ERROR_HIP
- * if HIP cannot import it, HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
+ * if HIP cannot import it (HIPCL_ERROR_OUT_OF_MEMORY if HIP gives that for its reason, as ROCm does for a descriptor that
+ * is no memory), HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
  */
 hipcl_status hipcl_buffer_adopt_fd(hipcl_bridge bridge,
                                    int fd,
@@ -1125,10 +1135,12 @@ hipcl_status hipcl_buffer_adopt_fd(hipcl_bridge bridge,
 
 /**
  * Destroys a buffer. Waits for all work that was enqueued under its accesses, then frees the memory or gives it back
- * to its owner. What fails then is a deferred error of the bridge.
+ * to its owner, before the call returns.
  *
  * Errors: HIPCL_ERROR_BUSY while an access to it is open; the buffer is unchanged then. HIPCL_ERROR_HANDLE,
- * HIPCL_ERROR_STALE_HANDLE.
+ * HIPCL_ERROR_STALE_HANDLE. Any other error is that of work which failed or did not end within the hand-off limit: the
+ * buffer is destroyed then, but its memory is kept for ever, because a device may still use it. `release` is not called,
+ * and the caller must neither free nor reuse adopted memory.
  */
 hipcl_status hipcl_buffer_destroy(hipcl_buffer buffer);
 
@@ -1174,9 +1186,9 @@ hipcl_status hipcl_buffer_download(hipcl_buffer buffer,
 
 /**
  * Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
- * Unix socket. Waits for all work that uses the buffer. The descriptor keeps the memory alive after the buffer. While
- * an access to the buffer is open, or work that was enqueued under one runs, nothing writes the memory through the
- * descriptor.
+ * Unix socket. Waits for all work that uses the buffer. A descriptor of hipcl_buffer_create_exportable() keeps the memory
+ * alive after the buffer; with any other one, the buffer outlives every use of the descriptor. While an access to the
+ * buffer is open, or work that was enqueued under one runs, nothing writes the memory through the descriptor.
  *
  * @param buffer  A buffer; hipcl_buffer_create_exportable() makes one that can be exported on every platform.
  * @param fd      Receives the descriptor, which the caller closes; -1 if the call fails.
@@ -1353,7 +1365,7 @@ hipcl_status hipcl_blas_create(hipcl_bridge bridge,
                                hipcl_blas *blas);
 
 /**
- * Destroys a BLAS handle. Queued work runs.
+ * Destroys a BLAS handle, after the work that was queued with it.
  *
  * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
  */
@@ -1469,7 +1481,7 @@ hipcl_status hipcl_cgemm_strided_batched(hipcl_blas blas,
  * @param failed    Receives the number of matrices that have no inverse; their contents are unspecified. May be null.
  *
  * Errors: HIPCL_ERROR_NUMERIC if a matrix has no inverse, where hipcl_last_error() names the first and the others are
- * right; otherwise as hipcl_cgemm().
+ * right; otherwise as hipcl_cgemm(), but a failure of the library itself leaves the contents unspecified.
  */
 hipcl_status hipcl_cinverse_hermitian(hipcl_blas blas,
                                       hipcl_fill fill,

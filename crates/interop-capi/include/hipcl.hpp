@@ -29,6 +29,14 @@
 
 namespace hipcl {
 
+// Two ways to fail are two sets of types: files of one program that are compiled with and without HIPCL_EXPECTED do not
+// take each other's functions.
+#ifdef HIPCL_EXPECTED
+inline namespace expected {
+#else
+inline namespace throwing {
+#endif
+
 // What a call failed with.
 class Error
 #ifndef HIPCL_EXPECTED
@@ -506,6 +514,12 @@ inline Result<std::string> doctor(hipcl_format format = HIPCL_FORMAT_TEXT, const
     hipcl_text text = nullptr;
     return detail::string(hipcl_doctor(program, format, &text), text);
 }
+
+#ifdef HIPCL_EXPECTED
+} // namespace expected
+#else
+} // namespace throwing
+#endif
 
 } // namespace hipcl
 

@@ -87,7 +87,7 @@ pub unsafe extern "C" fn hipcl_blas_create(
     })
 }
 
-/// Destroys a BLAS handle. Queued work runs.
+/// Destroys a BLAS handle, after the work that was queued with it.
 ///
 /// Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
 #[unsafe(no_mangle)]
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn hipcl_cgemm_strided_batched(
 /// @param failed    Receives the number of matrices that have no inverse; their contents are unspecified. May be null.
 ///
 /// Errors: HIPCL_ERROR_NUMERIC if a matrix has no inverse, where hipcl_last_error() names the first and the others are
-/// right; otherwise as hipcl_cgemm().
+/// right; otherwise as hipcl_cgemm(), but a failure of the library itself leaves the contents unspecified.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hipcl_cinverse_hermitian(
     blas: hipcl_blas,

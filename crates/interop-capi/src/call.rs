@@ -32,33 +32,34 @@ pub(crate) fn call(function: &'static str, body: impl FnOnce() -> Result<(), Fai
 }
 
 /// The place of a result, which holds null or zero until it is set.
-pub(crate) struct Out<'a, T>(&'a mut T);
+///
+/// A pointer, because a caller may pass one place for two results.
+pub(crate) struct Out<T>(*mut T);
 
-impl<'a, T> Out<'a, T> {
+impl<T> Out<T> {
     /// Clears the place first, so that a failed call leaves no old value.
     ///
     /// # Safety
-    /// `place` is null or a place for a `T`, which is plain data that may be all zeros.
+    /// `place` is null or a place for a `T`, which is plain data that may be all zeros, until the call ends.
     pub(crate) unsafe fn new(place: *mut T, argument: &'static str) -> Result<Self, Failure> {
         check_pointer(place.cast_const(), argument)?;
         // SAFETY: neither null nor misaligned; the caller's promise for the rest.
-        unsafe {
-            place.write_bytes(0, 1);
-            Ok(Self(&mut *place))
-        }
+        unsafe { place.write_bytes(0, 1) };
+        Ok(Self(place))
     }
 
     /// What the place holds if the call fails, where zero would mislead.
     pub(crate) fn preset(&mut self, value: T) {
-        *self.0 = value;
+        // SAFETY: a place for a `T` until the call ends, by the promise made to `new`; plain data needs no drop.
+        unsafe { self.0.write(value) }
     }
 
-    pub(crate) fn set(self, value: T) {
-        *self.0 = value;
+    pub(crate) fn set(mut self, value: T) {
+        self.preset(value);
     }
 }
 
-impl<R> Out<'_, *mut R> {
+impl<R> Out<*mut R> {
     /// Gives the caller a handle of this object.
     pub(crate) fn publish<T: Object<Raw = R>>(self, object: T) -> Result<(), Failure> {
         self.set(object.publish()?);

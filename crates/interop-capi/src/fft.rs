@@ -175,15 +175,22 @@ impl FftObject {
         counted.map_err(Into::into)
     }
 
-    /// That a buffer holds the plan's numbers.
+    /// That a buffer holds the plan's numbers, where such numbers may lie.
     fn check(&self, memory: &Memory, argument: &str) -> Result<(), Failure> {
         // The plan has checked that this does not overflow.
         let needed = self.plan.len() * self.plan.batch() * size_of::<hipcl_complex>();
-        match memory.len() >= needed {
-            true => Ok(()),
-            false => Err(Failure::argument(format!(
+        if memory.len() < needed {
+            return Err(Failure::argument(format!(
                 "`{argument}` has {} bytes; the plan transforms {needed}",
                 memory.len()
+            )));
+        }
+        let alignment = size_of::<hipcl_complex>();
+        let known = memory.addresses().into_iter().flat_map(|(cl, hip)| [cl, hip]);
+        match known.into_iter().find(|address| !address.is_multiple_of(alignment)) {
+            None => Ok(()),
+            Some(address) => Err(Failure::argument(format!(
+                "`{argument}` begins at {address:#x}; complex numbers begin at a multiple of {alignment} bytes"
             ))),
         }
     }

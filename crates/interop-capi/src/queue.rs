@@ -192,8 +192,9 @@ pub extern "C" fn hipcl_stream_synchronize(stream: hipcl_stream) -> hipcl_status
     })
 }
 
-/// Destroys the handle. Work on the stream goes on; a stream of the library is destroyed once nothing needs it any
-/// more. An access that is open on it stays open.
+/// Destroys the handle. A stream of the library is destroyed once nothing needs it any more; the last owner first waits
+/// for the stream's work, also on an adopted stream. So this call can block, and is not for a host function of HIP. An
+/// access that is open on the stream stays open.
 ///
 /// Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
 #[unsafe(no_mangle)]

@@ -58,7 +58,7 @@ pub extern "C" fn hipcl_text_destroy(text: hipcl_text) -> hipcl_status {
     destroy::<Text>("hipcl_text_destroy", text, "text")
 }
 
-impl Out<'_, hipcl_text> {
+impl Out<hipcl_text> {
     pub(crate) fn text(self, text: String) -> Result<(), Failure> {
         self.publish(Text::new(text))
     }

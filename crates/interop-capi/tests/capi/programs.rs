@@ -77,25 +77,48 @@ fn cpp_objects_own_their_handles_and_throw() {
     );
 }
 
-#[test]
-fn cpp_objects_return_errors_where_nothing_is_thrown() {
-    let test = "cpp_objects_return_errors_where_nothing_is_thrown";
-    // std::expected came with GCC 12.
+/// Whether the compiler has `std::expected`, which came with GCC 12.
+fn has_expected(test: &str) -> bool {
     let probe = "#include <expected>\n#ifndef __cpp_lib_expected\n#error none\n#endif\n";
     let probed = scratch().join(format!("{test}-probe.cpp"));
     fs::write(&probed, probe).expect("a source");
-    let has_expected = Command::new(CPP23.program)
+    Command::new(CPP23.program)
         .args([CPP23.standard, "-fsyntax-only"])
         .arg(&probed)
         .output()
-        .is_ok_and(|output| output.status.success());
-    if !has_expected {
+        .is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn cpp_objects_return_errors_where_nothing_is_thrown() {
+    let test = "cpp_objects_return_errors_where_nothing_is_thrown";
+    if !has_expected(test) {
         return skip(test, "g++ has no std::expected");
     }
     let own = scratch().join(format!("{test}.cpp"));
     let text = fs::read_to_string(source("wrapper.cpp")).expect("the program");
     fs::write(&own, format!("#define HIPCL_EXPECTED\n{text}")).expect("a source");
     tried(CPP23, &own, test, Linked::Shared);
+}
+
+#[test]
+fn files_that_throw_and_files_that_do_not_make_one_program() {
+    let test = "files_that_throw_and_files_that_do_not_make_one_program";
+    if !has_expected(test) {
+        return skip(test, "g++ has no std::expected");
+    }
+    let other = scratch().join(format!("{test}-other.cpp"));
+    let text = "#define HIPCL_EXPECTED\n#include \"hipcl.hpp\"\n\
+        bool refused() { auto made = hipcl::Bridge().queue(); return !made && made.error().status() == HIPCL_ERROR_HANDLE; }\n";
+    fs::write(&other, text).expect("a source");
+    let own = scratch().join(format!("{test}.cpp"));
+    let text = "#include \"hipcl.hpp\"\nbool refused();\n\
+        int main() {\n  if (!refused()) return 1;\n  try {\n    auto made = hipcl::Bridge().queue();\n    return 2;\n  } catch \
+        (const hipcl::Error &error) {\n    return error.status() == HIPCL_ERROR_HANDLE ? 0 : 3;\n  }\n}\n";
+    fs::write(&own, text).expect("a source");
+    let other = other.to_str().expect("a text");
+    let program = CPP23.program_with(&[other], &own, test, Linked::Shared);
+    run(&mut Command::new(program), test);
 }
 
 /// The command's part is played by scripts: what it is asked, and how each of its ends is told.
