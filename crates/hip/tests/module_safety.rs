@@ -86,16 +86,53 @@ fn a_source_that_asks_for_executable_stacks_is_refused() {
     assert_eq!(stacks(), before);
 }
 
-/// The linker adds the section to the table of relocations that the loader reads, which then ends in the code.
+/// The linker puts what a source adds before its own entries, and the loader would read both as one table.
 #[test]
-fn a_source_that_adds_to_the_relocations_is_refused() {
+fn a_source_that_adds_to_what_the_loader_reads_is_refused() {
     if !common::on_host() {
         return;
     }
+    let device = device();
+    for (section, words) in [
+        // One entry that ends the table, and a second table of symbols.
+        (".dynamic", "0, 0"),
+        (".dynamic", "6, 0x1000"),
+        // The module would stay loaded, and its relocations would be made in its code.
+        (".dynamic", "0x6ffffffb, 8"),
+        (".dynamic", "0x16, 0"),
+        (".dynsym", "0, 0, 0"),
+        (".dynstr", "0x3131"),
+        (".gnu.hash", "1, 1"),
+        // A write far behind the module, and one of a kind that no module has.
+        (".rela.dyn", "0x10000000, 8, 0"),
+        (".rela.dyn", "0x4000, 5, 0"),
+    ] {
+        let source = format!(
+            "asm(\".section {section},\\\"a\\\"\\n.quad {words}\\n.previous\");
+            extern \"C\" __global__ void set(int *x) {{ *x = 7; }}"
+        );
+        let text = match Program::new(&source).compile(&device) {
+            Ok(_) => "it is loaded".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(
+            text.contains("adds to what the loader reads"),
+            "{section} {words}: {text}"
+        );
+    }
+}
+
+/// The loader would run that library's constructors.
+#[test]
+fn a_source_that_makes_the_loader_load_another_library_is_refused() {
+    if !common::on_host() {
+        return;
+    }
+    // DT_NEEDED, and a place among the module's own names.
     let source = r#"
-        asm(".section .rela.dyn,\"a\",@progbits\n.fill 2784,1,0\n.previous");
+        asm(".section .dynamic,\"a\"\n.quad 1, 1\n.previous");
         extern "C" __global__ void set(int *x) { *x = 7; }
     "#;
     let error = Program::new(source).compile(&device()).unwrap_err().to_string();
-    assert!(error.contains("code would run"), "{error}");
+    assert!(error.contains("would load another library"), "{error}");
 }

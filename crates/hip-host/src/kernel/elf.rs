@@ -6,17 +6,13 @@
 use std::ops::Range;
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, read};
 
-/// Entries of the dynamic section with functions that the loader calls.
-const CALLED: [i64; 5] = [
-    elf::DT_INIT,
-    elf::DT_FINI,
-    elf::DT_INIT_ARRAY,
-    elf::DT_FINI_ARRAY,
-    elf::DT_PREINIT_ARRAY,
-];
+use super::dynamic::Dynamic;
+
+/// Of every architecture: linkers fill a table with it that became shorter.
+const NO_RELOCATION: u32 = elf::R_X86_64_NONE;
 
 /// Why a library is not loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,8 +31,13 @@ pub(crate) enum Refusal {
          the flag x, or of object code without that section; leave them as they are"
     )]
     ExecutableStack,
-    #[error("the module would load a library by its path; a kernel can use the C library's functions only")]
-    LoadsFile,
+    #[error("the module would load another library; a kernel can use the C library's functions only")]
+    LoadsLibrary,
+    #[error(
+        "the source adds to what the loader reads, by a section as .dynamic, .dynsym, .gnu.hash or .rela.dyn; give its \
+         sections names of their own"
+    )]
+    Forged,
     #[error("it has no table of kernels")]
     NoTable,
 }
@@ -47,6 +48,8 @@ pub(crate) struct Layout {
     /// What is readable only, once relocations have been made.
     read_only: Vec<Range<u64>>,
     executable: Vec<Range<u64>>,
+    /// What relocations may write.
+    writable: Vec<Range<u64>>,
     /// The first page.
     pub(crate) start: u64,
     /// The table of kernels.
@@ -58,33 +61,12 @@ impl Layout {
         holds(&self.read_only, &bytes)
     }
 
+    fn is_writable(&self, address: u64, words: u64) -> bool {
+        holds(&self.writable, &(address..address.saturating_add(words * 8)))
+    }
+
     pub(crate) fn is_code(&self, address: u64) -> bool {
         holds(&self.executable, &(address..address.saturating_add(1)))
-    }
-}
-
-/// Where the loader finds relocations: by the dynamic section, not by the table of sections. A source that adds to a
-/// section of them makes the linker count it into the first table, whose end then lies in what comes behind.
-#[derive(Default)]
-struct Tables {
-    all: (u64, u64),
-    calls: (u64, u64),
-}
-
-impl Tables {
-    fn note(&mut self, tag: i64, value: u64) {
-        match tag {
-            elf::DT_RELA => self.all.0 = value,
-            elf::DT_RELASZ => self.all.1 = value,
-            elf::DT_JMPREL => self.calls.0 = value,
-            elf::DT_PLTRELSZ => self.calls.1 = value,
-            _ => {}
-        }
-    }
-
-    /// Whether exactly these bytes are one of the tables.
-    fn have(&self, address: u64, bytes: u64) -> bool {
-        [self.all, self.calls].contains(&(address, bytes))
     }
 }
 
@@ -105,9 +87,9 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
     let header = FileHeader64::<Endianness>::parse(library)?;
     let endian = header.endian()?;
     // The loader calls the resolver of each indirect function, local ones by relocations of their own kind.
-    let resolved = match header.e_machine(endian) {
-        elf::EM_X86_64 => elf::R_X86_64_IRELATIVE,
-        elf::EM_AARCH64 => elf::R_AARCH64_IRELATIVE,
+    let (resolved, copied, described) = match header.e_machine(endian) {
+        elf::EM_X86_64 => (elf::R_X86_64_IRELATIVE, elf::R_X86_64_COPY, elf::R_X86_64_TLSDESC),
+        elf::EM_AARCH64 => (elf::R_AARCH64_IRELATIVE, elf::R_AARCH64_COPY, elf::R_AARCH64_TLSDESC),
         _ => return Ok(Err(Refusal::NotALibrary)),
     };
     let sections = header.sections(endian, library)?;
@@ -116,13 +98,13 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
     let mut layout = Layout {
         read_only: Vec::new(),
         executable: Vec::new(),
+        writable: Vec::new(),
         start: u64::MAX,
         table: 0,
     };
-    let mut runs_code = false;
     // Without the header, the loader assumes that the library needs it.
     let mut executable_stack = true;
-    let mut tables = Tables::default();
+    let mut dynamic = Dynamic::default();
     for segment in header.program_headers(endian, library)? {
         let start = segment.p_vaddr(endian);
         let end = start.saturating_add(segment.p_memsz(endian));
@@ -131,6 +113,8 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                 layout.start = layout.start.min(start - start % page);
                 if segment.p_flags(endian) & elf::PF_W == 0 {
                     layout.read_only.push(start..end);
+                } else {
+                    layout.writable.push(start..end);
                 }
                 if segment.p_flags(endian) & elf::PF_X != 0 {
                     layout.executable.push(start..end);
@@ -141,26 +125,31 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
             elf::PT_GNU_RELRO => layout.read_only.push(start..end - end % page),
             _ => {}
         }
-        for entry in segment.dynamic(endian, library)?.unwrap_or_default() {
-            let tag = entry.tag32(endian).map_or(0, i64::from);
-            runs_code |= CALLED.contains(&tag);
-            tables.note(tag, entry.d_val(endian));
-            if tag == elf::DT_NEEDED {
-                let name = entry.val32(endian).and_then(|at| symbols.strings().get(at).ok());
-                if name.is_none_or(|name| name.contains(&b'/')) {
-                    return Ok(Err(Refusal::LoadsFile));
-                }
-            }
-        }
+        dynamic.note(segment.dynamic(endian, library)?.unwrap_or_default(), endian);
     }
     if executable_stack {
         return Ok(Err(Refusal::ExecutableStack));
     }
+    if !dynamic.is_the_linkers(endian, &sections, checked) {
+        return Ok(Err(Refusal::Forged));
+    }
+    if !dynamic.needs_no_others(|at| symbols.strings().get(at).ok(), checked) {
+        return Ok(Err(Refusal::LoadsLibrary));
+    }
+    let mut runs_code = dynamic.calls();
     for section in sections.iter() {
-        if let Some((relocations, _)) = section.rela(endian, library)? {
-            runs_code |= relocations.iter().any(|it| it.r_type(endian, false) == resolved);
-            let is_loaded = section.sh_flags(endian) & u64::from(elf::SHF_ALLOC) != 0;
-            runs_code |= is_loaded && !tables.have(section.sh_addr(endian), section.sh_size(endian));
+        for relocation in section.rela(endian, library)?.map_or(&[][..], |(table, _)| table) {
+            let kind = relocation.r_type(endian, false);
+            runs_code |= kind == resolved;
+            let words = if kind == described { 2 } else { 1 };
+            if kind != NO_RELOCATION && (kind == copied || !layout.is_writable(relocation.r_offset.get(endian), words))
+            {
+                return Ok(Err(Refusal::Forged));
+            }
+        }
+        let mut addresses = section.relr(endian, library)?.into_iter().flatten();
+        if !addresses.all(|address| layout.is_writable(address, 1)) {
+            return Ok(Err(Refusal::Forged));
         }
     }
     let mut found = None;
@@ -198,6 +187,7 @@ mod tests {
         let layout = Layout {
             read_only: vec![16..32, 48..64],
             executable: vec![32..48, 80..96],
+            writable: vec![64..80],
             start: 0,
             table: 16,
         };
@@ -205,6 +195,7 @@ mod tests {
         for outside in [15..17, 31..33, 24..56, 64..65, u64::MAX - 1..u64::MAX] {
             assert!(!layout.is_read_only(outside.clone()), "{outside:?}");
         }
+        assert!(layout.is_writable(64, 2) && !layout.is_writable(72, 2) && !layout.is_writable(48, 1));
         assert!(layout.is_code(47) && !layout.is_code(48) && !layout.is_code(u64::MAX));
     }
 }

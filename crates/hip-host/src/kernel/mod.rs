@@ -13,6 +13,7 @@ pub(crate) mod abi;
 mod blocks;
 pub(crate) mod container;
 mod cooperative;
+mod dynamic;
 pub(crate) mod elf;
 pub(crate) mod function;
 mod image;
