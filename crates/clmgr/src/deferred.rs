@@ -17,8 +17,21 @@ pub(crate) struct Deferred {
 #[derive(Default)]
 struct State {
     kept: Vec<Error>,
+    /// Errors that came after there were [`MOST`](Deferred::MOST).
+    more: usize,
     /// The holder is gone, so the heir receives any later errors.
     is_left: bool,
+}
+
+impl State {
+    fn take(&mut self) -> Vec<Error> {
+        let mut kept = std::mem::take(&mut self.kept);
+        match std::mem::take(&mut self.more) {
+            0 => {}
+            count => kept.push(Error::MoreDeferred { count }),
+        }
+        kept
+    }
 }
 
 impl Deferred {
@@ -37,13 +50,13 @@ impl Deferred {
         match &self.heir {
             Some(heir) if state.is_left => heir.push(error),
             _ if state.kept.len() < Self::MOST => state.kept.push(error),
-            _ => {}
+            _ => state.more += 1,
         }
     }
 
-    /// The errors so far, oldest first.
+    /// The errors so far, oldest first. The last may say how many more there were.
     pub fn take(&self) -> Vec<Error> {
-        std::mem::take(&mut self.state.lock().kept)
+        self.state.lock().take()
     }
 
     /// Passes the kept errors, and any later ones, to the heir.
@@ -52,7 +65,7 @@ impl Deferred {
         let left = {
             let mut state = self.state.lock();
             state.is_left = true;
-            std::mem::take(&mut state.kept)
+            state.take()
         };
         for error in left {
             heir.push(error);
@@ -86,7 +99,10 @@ mod tests {
         assert_eq!(texts(&deferred), ["a must not be zero", "b must not be zero"]);
         assert!(texts(&deferred).is_empty());
         (0..1000).for_each(|_| deferred.push(error("c")));
-        assert_eq!(deferred.take().len(), Deferred::MOST);
+        let taken = deferred.take();
+        assert_eq!(taken.len(), Deferred::MOST + 1);
+        assert!(matches!(taken.last(), Some(Error::MoreDeferred { count: 936 })));
+        assert!(deferred.take().is_empty());
     }
 
     #[test]

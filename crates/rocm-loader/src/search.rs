@@ -154,8 +154,10 @@ impl Search {
         }
         attempts.finish(self, |fallback| {
             // The neighbour may be the fallback's library under a name of its own.
-            let itself = |error| fallback.open_file(&neighbour.path).map_err(|_| error);
-            fallback.load_next_to(neighbour).or_else(itself)
+            fallback.load_next_to(neighbour).or_else(|error| match error {
+                LoadError::NotFound { .. } => fallback.open_file(&neighbour.path).map_err(|_| error),
+                _ => Err(error),
+            })
         })
     }
 

@@ -52,7 +52,8 @@ pub struct CacheStats {
 
 impl ProgramCache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without
-    /// either, in memory only. Who starts the process answers for what other programs write there.
+    /// either, in memory only. Who starts the process answers for what other programs, and other code
+    /// of this one, write there.
     #[must_use]
     pub fn open(context: &Context) -> Self {
         Self::with_folder(context, kernel_cache::folder("opencl"))

@@ -67,6 +67,14 @@ pub enum Error {
     /// A program does not build.
     #[error("{0}")]
     Build(Box<BuildFailure>),
+    /// Deferred errors that were not kept.
+    #[error(
+        "{count} more errors of destructors were not kept; call take_deferred_errors or finish before there are more than 64"
+    )]
+    MoreDeferred {
+        /// How many.
+        count: usize,
+    },
     /// A size of zero, where memory or work is requested.
     #[error("{what} must not be zero")]
     Zero {

@@ -135,7 +135,8 @@ impl GraphExec {
     /// - `slices` show all memory that the captured work uses, with the same access: they order this run with other
     ///   uses.
     /// - Everything that captured library calls use of their handle stays valid until the run is done: its workspace,
-    ///   and what earlier calls left in its memory, such as the pivots of a factorisation.
+    ///   and what earlier calls left in its memory, such as the pivots of a factorisation. `rocblas::Handle::capture`
+    ///   keeps both for the graph.
     /// - The captured work has the same values that were passed by value when it was captured, so what it does with
     ///   them is still within those slices.
     ///

@@ -81,7 +81,7 @@ pub struct CacheStats {
 
 impl Cache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, everything
-    /// is compiled. Who starts the process answers for what other programs write there.
+    /// is compiled. Who starts the process answers for what other programs, and other code of this one, write there.
     #[must_use]
     pub fn open() -> Self {
         Self::with_folder(kernel_cache::folder("hiprtc"))

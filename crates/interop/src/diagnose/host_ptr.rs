@@ -171,7 +171,13 @@ fn prove(ready: &Ready, observe: &mut impl FnMut(Step)) -> Result<HostPtrProof> 
     agree(unread, Direction::HipToOpenCl)?;
     observe(Step::Release);
     drop(words);
-    match core.deferred.lock().take().pop() {
+    // The first is the cause; the others stay for the bridge's owner.
+    let mut deferred = core.deferred.lock();
+    let mut errors = deferred.take().into_iter();
+    let first = errors.next();
+    errors.for_each(|error| deferred.push(error));
+    drop(deferred);
+    match first {
         Some(error) => Err(error),
         None => Ok(HostPtrProof { of: identity(core)? }),
     }

@@ -89,11 +89,24 @@ impl Fence {
 
     /// At most as long as the limit.
     fn wait(&self, limit: Duration) -> Result<(), Error> {
-        let nanoseconds = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        // SAFETY: a living fence of the device.
-        match unsafe { self.device.raw.wait_for_fences(&[self.raw], true, nanoseconds) } {
+        match self.wait_nanoseconds(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)) {
             Err(vk::Result::TIMEOUT) => Err(Error::Late { limit }),
             outcome => outcome.map_err(call("vkWaitForFences")),
+        }
+    }
+
+    fn wait_nanoseconds(&self, limit: u64) -> std::result::Result<(), vk::Result> {
+        // SAFETY: a living fence of the device.
+        unsafe { self.device.raw.wait_for_fences(&[self.raw], true, limit) }
+    }
+
+    /// Only a device that is lost does no more work; any other error is the wait's own.
+    fn wait_for_ever(&self) {
+        loop {
+            match self.wait_nanoseconds(u64::MAX) {
+                Ok(()) | Err(vk::Result::ERROR_DEVICE_LOST) => return,
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
         }
     }
 
@@ -104,8 +117,7 @@ impl Fence {
             return Ok(());
         };
         let fence = Arc::clone(self);
-        // A device that is lost does no more work.
-        stream.host_function(move || drop(fence.wait(Duration::MAX)))?;
+        stream.host_function(move || fence.wait_for_ever())?;
         Err(error.into())
     }
 }

@@ -293,7 +293,9 @@ impl Handle {
         let status = call();
         let restored = self.set_pointer_mode(rocblas_pointer_mode::rocblas_pointer_mode_host);
         // What the call itself has to say comes first.
-        if status == rocblas_status::rocblas_status_success {
+        if status == rocblas_status::rocblas_status_success && restored.is_err() {
+            // Its work is in the graph, and the caller is told that it failed.
+            self.spoiled.set(self.recording.get());
             restored?;
         }
         Ok(status)

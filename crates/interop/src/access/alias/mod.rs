@@ -393,4 +393,39 @@ mod tests {
         order.gives_up.set(false);
         read().expect("the host has waited for all");
     }
+
+    /// Gives every hand-off up.
+    struct Failing;
+
+    impl Order<Number> for Failing {
+        fn put(&self, _: &Number, _: &Number) -> Result<Ordered> {
+            let outcome = Arc::<Outcome>::default();
+            outcome.told(Err(Error::NoSlots));
+            Ok(Ordered::Queued(Some(outcome)))
+        }
+
+        fn wait(&self, _: &Number, _: Option<&Number>) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn failures_for_a_view_without_users_are_kept_up_to_a_bound() {
+        let views = Views::<Number>(sync::Mutex::new(Vec::new()));
+        let enter = || views.enter(vec![Span::at(0x10, 8)], false).expect("a view");
+        let (one, other) = (enter(), enter());
+        let write = |user| {
+            let claim = Claim {
+                access: Access::Write,
+                range: &(0..8),
+                is_handed_whole: false,
+            };
+            // Its own view is told each failure.
+            let granted = views.admit(&one, &Failing, &Number(user), claim, |_| Ok(()));
+            granted.is_err()
+        };
+        assert!((0..200).filter(|user| write(*user)).count() > view::MOST_HEARD);
+        let told = (0..200).filter(|_| matches!(other.check(), Err(Error::AnotherView { .. })));
+        assert_eq!(told.count(), view::MOST_HEARD);
+    }
 }

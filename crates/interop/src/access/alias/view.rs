@@ -7,6 +7,9 @@ use crate::access::alias::Span;
 use crate::access::ledger::{AccessLedger, Claim, Hold, Order, Worker};
 use crate::{Error, Result};
 
+/// The failures that a view keeps for its users.
+pub(super) const MOST_HEARD: usize = 64;
+
 /// The live views of some memory.
 ///
 /// Its lock is held only for lookups, never during a wait.
@@ -139,7 +142,10 @@ impl<W: Worker> Views<W> {
             return;
         }
         for other in self.others_of(view) {
-            other.heard.lock().extend(news.iter().cloned());
+            let mut heard = other.heard.lock();
+            // A view without users is never asked. The first ones tell that its bytes are not as its users expect.
+            let room = MOST_HEARD.saturating_sub(heard.len());
+            heard.extend(news.iter().take(room).cloned());
         }
     }
 
