@@ -433,6 +433,20 @@ fn registered_memory_that_the_device_may_still_write_is_kept_from_its_owner() {
     stream.synchronize().unwrap();
 }
 
+/// Whatever gets its address later would be taken for it.
+#[test]
+fn memory_that_is_refused_and_yet_stays_registered_is_kept_from_its_owner() {
+    let failures = failures("hipHostGetDevicePointer:1, hipHostUnregister:1");
+    let device = device();
+    let mut memory = vec![7_u32; 1024];
+    let outcome = hip::with_registered(&device, &mut memory, |_| ());
+    failures.now("");
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.starts_with("`hipHostGetDevicePointer("), "{error}");
+    assert!(memory.is_empty(), "HIP still has its pages");
+    assert_eq!(device.runtime().take_deferred_errors().len(), 1);
+}
+
 #[test]
 fn registered_memory_that_hip_does_not_let_go_of_is_not_given_back_as_a_success() {
     let failures = failures("");

@@ -68,7 +68,15 @@ pub fn with_registered<T: Pod, R>(
     let elements = unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr(), memory.len()) };
     // SAFETY: `work` only gets a reference, so `Lent` ends the registration, on unwinding too, before the vector is the
     // caller's again.
-    let registered = unsafe { Registered::new(device, elements)? };
+    let registered = match unsafe { Registered::register(device, elements) } {
+        Ok(registered) => registered,
+        Err(refused) => {
+            if refused.is_registered {
+                withhold(memory);
+            }
+            return Err(refused.error);
+        }
+    };
     let mut lent = Lent {
         registered: ManuallyDrop::new(registered),
         owner: memory,
@@ -90,23 +98,39 @@ impl<T> Lent<'_, T> {
     fn give_back(mut self) -> Result<()> {
         let ended = self.registered.unregister();
         if ended.is_err() {
-            self.withhold();
+            withhold(self.owner);
         }
         // What is left for `drop` is a registration of nothing.
         self.registered.memory.clear();
         ended
     }
+}
 
-    /// Leaks the elements: their owner has an empty vector.
-    fn withhold(&mut self) {
-        std::mem::forget(std::mem::take(self.owner));
+/// Leaks the elements: their owner has an empty vector.
+fn withhold<T>(owner: &mut Vec<T>) {
+    std::mem::forget(std::mem::take(owner));
+}
+
+/// Why memory is not registered for the caller.
+struct Refused {
+    error: Error,
+    /// HIP has the pages nevertheless: it would not let go of them.
+    is_registered: bool,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            is_registered: false,
+        }
     }
 }
 
 impl<T> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         if !self.registered.end() {
-            self.withhold();
+            withhold(self.owner);
         }
         // SAFETY: dropped once, here; what has ended is not ended again.
         unsafe { ManuallyDrop::drop(&mut self.registered) };
@@ -126,8 +150,17 @@ impl<'a, T: Pod> Registered<'a, T> {
     ///
     /// # Errors
     ///
-    /// HIP could not page-lock it, for example because a part of it is registered already.
+    /// HIP could not page-lock it, for example because a part of it is registered already. If HIP would not let go of
+    /// the pages again either, that is a deferred error of the runtime, and the memory must not be freed.
     pub unsafe fn new(device: &Device, memory: &'a mut [T]) -> Result<Self> {
+        // SAFETY: the caller's promise is the callee's demand.
+        unsafe { Self::register(device, memory) }.map_err(|refused| refused.error)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new).
+    unsafe fn register(device: &Device, memory: &'a mut [T]) -> std::result::Result<Self, Refused> {
         let bytes = size_of_val(memory);
         let len = memory.len();
         let host = NonNull::from(memory).cast::<T>();
@@ -148,11 +181,13 @@ impl<'a, T: Pod> Registered<'a, T> {
                 memory,
                 borrowed: PhantomData,
             }),
+            Err(error) if bytes == 0 => Err(error.into()),
             Err(error) => {
-                if let Err(error) = unregister(device, host.as_ptr().cast()) {
-                    device.runtime().defer(error);
-                }
-                Err(error)
+                let ended = unregister(device, host.as_ptr().cast());
+                Err(Refused {
+                    error,
+                    is_registered: ended.map_err(|error| device.runtime().defer(error)).is_err(),
+                })
             }
         }
     }
