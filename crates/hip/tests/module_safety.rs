@@ -106,9 +106,13 @@ fn a_source_that_adds_to_what_the_loader_reads_is_refused() {
         // A write far behind the module, and one of a kind that no module has.
         (".rela.dyn", "0x10000000, 8, 0"),
         (".rela.dyn", "0x4000, 5, 0"),
+        // The linker gathers these, too. The symbol would be whatever lies behind the table of symbols.
+        (".rela.rodata.own", "0x10000000, 8, 0"),
+        (".rela.rodata.own", "0x4000, 0x14000000006, 0"),
     ] {
         let source = format!(
             "asm(\".section {section},\\\"a\\\"\\n.quad {words}\\n.previous\");
+            extern \"C\" void *writable[2] = {{(void *)1, (void *)2}};
             extern \"C\" __global__ void set(int *x) {{ *x = 7; }}"
         );
         let text = match Program::new(&source).compile(&device) {

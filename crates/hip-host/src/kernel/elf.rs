@@ -142,6 +142,10 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
             let kind = relocation.r_type(endian, false);
             runs_code |= kind == resolved;
             let words = if kind == described { 2 } else { 1 };
+            // The linker never names a symbol that is not there; the loader would take what lies behind for one.
+            if relocation.r_sym(endian, false) as usize >= symbols.len() {
+                return Ok(Err(Refusal::Forged));
+            }
             if kind != NO_RELOCATION && (kind == copied || !layout.is_writable(relocation.r_offset.get(endian), words))
             {
                 return Ok(Err(Refusal::Forged));
