@@ -28,6 +28,25 @@ fn dropping_does_not_wait_and_gives_the_memory_back_in_order() {
 }
 
 #[test]
+fn neither_closing_nor_a_request_without_hope_waits_for_queued_work() {
+    if !common::on_host() {
+        return;
+    }
+    let device = device();
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let pool = device.mem_pool().unwrap();
+    let mut memory = pool.alloc::<u32>(&stream, 1000).unwrap();
+    // Before a wait for it could begin, or the test would not end.
+    let gate = Gate::close(&stream);
+    memory.on_mut(&stream).unwrap().fill_zero().unwrap();
+    assert!(memory.close().is_ok());
+    assert!(pool.alloc::<u8>(&other, 1 << 45).is_err(), "more than the device has");
+    assert!(!stream.is_idle().unwrap(), "no call waited");
+    gate.open();
+    stream.synchronize().unwrap();
+}
+
+#[test]
 fn memory_goes_back_only_after_other_streams_are_done_with_it() {
     let device = device();
     let (home, other) = (device.stream().unwrap(), device.stream().unwrap());

@@ -58,7 +58,7 @@ const READING: [&str; 8] = [
 /// Beginnings of options, without their dashes, with which a compiler loads a library into the process that it runs in
 /// (HIPRTC's and OpenCL's compilers run in the caller's), starts a program of the caller's choice, or takes more options:
 /// from a file, or for a part of it that has such options too.
-const LOADING: [&str; 20] = [
+const LOADING: [&str; 21] = [
     "fplugin",
     "fpass-plugin",
     "fcas-plugin",
@@ -70,6 +70,7 @@ const LOADING: [&str; 20] = [
     "fmodule-mapper",
     "driver-mode",
     "wrapper",
+    "fcompare-debug",
     "cc1",
     "ccc-",
     "X",
@@ -103,9 +104,15 @@ fn loads(word: &str) -> bool {
     if word.starts_with('@') || word.starts_with("/clang:") || word.starts_with("-W") && word.contains(',') {
         return true;
     }
-    let word = word.strip_prefix("-mllvm=").unwrap_or(word);
-    let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
-    name.is_some_and(|name| LOADING.iter().any(|begin| name.starts_with(begin)))
+    let begins = |word: &str| {
+        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
+        name.is_some_and(|name| LOADING.iter().any(|begin| name.starts_with(begin)))
+    };
+    // A value may be options again, as that of `-fcompare-debug=` and `-mllvm=`; that of a macro is text.
+    match word.starts_with("-D") {
+        true => false,
+        false => word.split(['=', ',']).any(begins),
+    }
 }
 
 /// Splits an option string into words; quoted blanks do not split.
@@ -274,6 +281,9 @@ mod tests {
             &["-B."],
             &["--plugin=x.so"],
             &["-D", "-specs=x"],
+            &["-fcompare-debug=-O1"],
+            &["-foffload-options=nvptx-none=-B."],
+            &["-fany=-O2,-fplugin=x.so"],
         ] {
             assert!(loading(options.iter().copied()).is_some(), "{options:?}");
         }

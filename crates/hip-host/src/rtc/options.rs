@@ -46,6 +46,31 @@ const REFUSED: &[&str] = &[
     "-fno-PIC",
 ];
 
+/// Options of the form `-fNAME=VALUE` whose value is a number or a word. That of others can be a file, which GCC would
+/// read or write (`-fopt-info-all=`), or options for a second compilation.
+const VALUED: &[&str] = &[
+    "-fabi-version=",
+    "-fconstexpr-cache-depth=",
+    "-fconstexpr-depth=",
+    "-fconstexpr-loop-limit=",
+    "-fconstexpr-ops-limit=",
+    "-fconstexpr-steps=",
+    "-fdiagnostics-color=",
+    "-ferror-limit=",
+    "-fexcess-precision=",
+    "-ffp-contract=",
+    "-ffp-exception-behavior=",
+    "-ffp-model=",
+    "-finline-limit=",
+    "-fmax-errors=",
+    "-fmessage-length=",
+    "-fsimd-cost-model=",
+    "-ftemplate-backtrace-limit=",
+    "-ftemplate-depth=",
+    "-fvect-cost-model=",
+    "-fvisibility=",
+];
+
 pub(crate) fn sort(given: &[String]) -> Result<Options, BadOption> {
     let mut options = Options::default();
     let mut given = given
@@ -75,6 +100,12 @@ pub(crate) fn sort(given: &[String]) -> Result<Options, BadOption> {
                 options.preprocessor.push(option.to_owned())
             }
             _ if REFUSED.iter().any(|known| option.starts_with(known)) => return Err(bad()),
+            _ if option.starts_with("-f")
+                && option.contains('=')
+                && !VALUED.iter().any(|known| option.starts_with(known)) =>
+            {
+                return Err(bad());
+            }
             _ if option.starts_with("--std=") => options.both.push(option[1..].to_owned()),
             "-g" | "-w" | "-pedantic" => options.both.push(option.to_owned()),
             // `-Wl,`, `-Wa,` and `-Wp,` speak to other tools.
@@ -120,6 +151,10 @@ mod tests {
             "-o",
             "out",
             "-fplugin=x.so",
+            "-fcompare-debug=-fplugin=x.so",
+            "-fopt-info-all=x",
+            "-fopt-info-vec-missed=x",
+            "-fsave-optimization-record=x",
             "-Wl,-rpath,.",
             "@file",
             "-shared",

@@ -279,8 +279,9 @@ impl<T> DeviceBuffer<T> {
         if let Err(error) = self.release() {
             return Err((error, self));
         }
-        // What is left for `drop` is a buffer without memory.
+        // What is left for `drop` is a buffer without memory, whose streams it must not wait for.
         self.len = 0;
+        self.uses.forget();
         self.backing = Backing::Device;
         Ok(())
     }

@@ -36,7 +36,7 @@ pub fn on_cuda() -> bool {
 pub fn on_host() -> bool {
     let is_host = selection().platform() == platform::Platform::Host;
     if !is_host {
-        skipped("is about the host platform's modules");
+        skipped("is about the host platform");
     }
     is_host
 }

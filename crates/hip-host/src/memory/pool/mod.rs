@@ -140,7 +140,8 @@ impl Pool {
             allocate_on(self.device, call, out, bytes, (Kind::Device, 0), Some(share))
         };
         match once() {
-            Err(hipError_t::hipErrorOutOfMemory) => {
+            // A release that is queued may make room.
+            Err(hipError_t::hipErrorOutOfMemory) if bytes <= self.device.total_bytes => {
                 stream::drain_device(self.device);
                 once()
             }
