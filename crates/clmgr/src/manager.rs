@@ -66,7 +66,9 @@ struct Inner {
 impl Manager {
     /// Finds OpenCL: the library that `HIPCL_OPENCL` names and no other; else the system's ICD
     /// loader and every driver named by a `*.icd` file in a `hipcl-opencl` folder beside or above
-    /// the executable, or in a `target` folder at or above the current one.
+    /// the executable; in programs and tests that cargo starts, also in a `target` folder of their
+    /// package or above it. Such a folder, its files and the libraries that they name must belong to
+    /// the process's user or to root, and no other user may write them.
     ///
     /// With `HIPCL_OPENCL_STRICT=amd` every library is put behind [`StrictAmd`].
     ///

@@ -198,11 +198,11 @@ fn a_driver_file_is_found_above_the_executable_and_in_a_target_folder() {
     fs::create_dir_all(near.path().join("deep")).unwrap();
     fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    let current = elsewhere.path().join("deep");
-    fs::create_dir_all(&current).unwrap();
+    let package = elsewhere.path().join("deep");
+    fs::create_dir_all(&package).unwrap();
     let loading = || {
         again(&program, "prints_what_loading_gives", |child| {
-            child.env_remove("HIPCL_OPENCL").current_dir(&current);
+            child.env_remove("HIPCL_OPENCL").env("CARGO_MANIFEST_DIR", &package);
         })
     };
     let entry = format!("{:?}", library.path);

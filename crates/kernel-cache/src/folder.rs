@@ -3,7 +3,7 @@
 //! All checks use open descriptors, so a file cannot be swapped between a check and its use.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -31,15 +31,13 @@ impl Folder {
         Self::open(path)
     }
 
-    /// The content of a regular file.
-    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    /// A regular file, to be read.
+    pub fn file(&self, name: &str) -> io::Result<File> {
         // A pipe is opened without blocking for its writer, and then refused.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         trust(&file, FileType::RegularFile)?;
-        let mut content = Vec::new();
-        File::from(file).read_to_end(&mut content)?;
-        Ok(content)
+        Ok(File::from(file))
     }
 
     /// Atomically replaces `name` with a complete file; others see the old file or the new one.

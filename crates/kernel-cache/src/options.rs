@@ -147,7 +147,7 @@ impl Scan {
     ///
     /// The first option that may, or that is unknown.
     pub fn options<'a>(&mut self, options: impl IntoIterator<Item = &'a str>) -> Result<(), NotUnderstood> {
-        let mut options = options.into_iter().map(str::trim);
+        let mut options = options.into_iter().map(str::trim_ascii);
         while let Some(option) = options.next() {
             let unknown = || NotUnderstood::new(format!("the option `{option}` may include files"));
             match option {

@@ -1,5 +1,6 @@
 //! Entries in a folder.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
@@ -71,10 +72,8 @@ impl Store {
     /// The file is not a complete entry for this key, or is not trusted.
     pub fn read(&self, key: Key) -> Result<Option<Vec<u8>>, Trouble> {
         match self.read_file(key) {
-            Ok(file) => match unpack(self.format, key, &file) {
-                Some(content) => Ok(Some(content.to_vec())),
-                None => Err(self.trouble(key, &"not a complete program for this key")),
-            },
+            Ok(Some(content)) => Ok(Some(content)),
+            Ok(None) => Err(self.trouble(key, &"not a complete program for this key")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.trouble(key, &error)),
         }
@@ -102,8 +101,10 @@ impl Store {
     }
 
     #[cfg(unix)]
-    fn read_file(&self, key: Key) -> io::Result<Vec<u8>> {
-        Folder::open(&self.folder)?.read(&self.name(key))
+    fn read_file(&self, key: Key) -> io::Result<Option<Vec<u8>>> {
+        let mut file = Folder::open(&self.folder)?.file(&self.name(key))?;
+        let bytes = file.metadata()?.len();
+        unpack(self.format, key, &mut file, bytes)
     }
 
     #[cfg(unix)]
@@ -113,7 +114,7 @@ impl Store {
 
     /// Other systems do not report a file's owner, so nothing is cached there.
     #[cfg(not(unix))]
-    fn read_file(&self, _: Key) -> io::Result<Vec<u8>> {
+    fn read_file(&self, _: Key) -> io::Result<Option<Vec<u8>>> {
         Err(io::ErrorKind::NotFound.into())
     }
 
@@ -134,23 +135,38 @@ impl Store {
     }
 }
 
-/// A file: format, key, digest of the rest, content.
+/// Format, key, length of the content, digest.
+const HEAD: usize = 16 + DIGEST + size_of::<u64>() + DIGEST;
+
+/// A file: the head, content.
 fn pack(format: &[u8; 16], key: Key, content: &[u8]) -> Vec<u8> {
     [
         format.as_slice(),
         key.0.as_bytes(),
+        &(content.len() as u64).to_le_bytes(),
         digest(format, key, content).as_bytes(),
         content,
     ]
     .concat()
 }
 
-/// The content of a file, if it is complete and for this key.
-fn unpack<'a>(format: &[u8; 16], key: Key, file: &'a [u8]) -> Option<&'a [u8]> {
-    let rest = file.strip_prefix(format)?.strip_prefix(key.0.as_bytes())?;
-    let (found, content) = rest.split_at_checked(DIGEST)?;
-    let is_whole = digest(format, key, content).as_bytes() == found;
-    (is_whole && !content.is_empty()).then_some(content)
+/// The content of a file of this many bytes, if it is complete and for this key. No more is read than the head and what it
+/// promises.
+fn unpack(format: &[u8; 16], key: Key, file: &mut impl Read, bytes: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(length) = bytes.checked_sub(HEAD as u64).filter(|length| *length > 0) else {
+        return Ok(None);
+    };
+    let mut head = [0; HEAD];
+    file.read_exact(&mut head)?;
+    let promised = [format.as_slice(), key.0.as_bytes(), &length.to_le_bytes()].concat();
+    let (found, expected) = head.split_at(promised.len());
+    if found != promised {
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    file.take(length).read_to_end(&mut content)?;
+    let is_whole = digest(format, key, &content).as_bytes() == expected;
+    Ok(is_whole.then_some(content))
 }
 
 /// It includes the key, so content under another entry's header is rejected.
@@ -165,35 +181,49 @@ mod tests {
     use super::*;
 
     const FORMAT: &[u8; 16] = b"a-test-000000001";
-    const HEAD: usize = FORMAT.len() + DIGEST;
 
     fn key(text: &str) -> Key {
         Key(blake3::hash(text.as_bytes()))
     }
 
+    fn unpacked(format: &[u8; 16], key: Key, file: &[u8]) -> Option<Vec<u8>> {
+        unpack(format, key, &mut &file[..], file.len() as u64).unwrap()
+    }
+
     #[test]
     fn incomplete_files_and_other_keys_or_formats_are_rejected() {
         let file = pack(FORMAT, key("a"), b"code");
-        assert_eq!(unpack(FORMAT, key("a"), &file), Some(&b"code"[..]));
-        assert_eq!(unpack(FORMAT, key("b"), &file), None);
-        assert_eq!(unpack(b"a-test-000000002", key("a"), &file), None);
+        assert_eq!(unpacked(FORMAT, key("a"), &file), Some(b"code".to_vec()));
+        assert_eq!(unpacked(FORMAT, key("b"), &file), None);
+        assert_eq!(unpacked(b"a-test-000000002", key("a"), &file), None);
         for length in 0..file.len() {
-            assert_eq!(unpack(FORMAT, key("a"), &file[..length]), None, "{length}");
+            assert_eq!(unpacked(FORMAT, key("a"), &file[..length]), None, "{length}");
         }
         for position in 0..file.len() {
             let mut altered = file.clone();
             altered[position] ^= 1;
-            assert_eq!(unpack(FORMAT, key("a"), &altered), None, "{position}");
+            assert_eq!(unpacked(FORMAT, key("a"), &altered), None, "{position}");
         }
     }
 
     #[test]
     fn content_under_a_foreign_header_is_rejected() {
+        // Where the digest begins.
+        const AT: usize = HEAD - DIGEST;
         let (a, b) = (pack(FORMAT, key("a"), b"a"), pack(FORMAT, key("b"), b"b"));
-        let spliced = [&a[..HEAD], &b[HEAD..]].concat();
-        assert_eq!(unpack(FORMAT, key("a"), &spliced), None);
+        let spliced = [&a[..AT], &b[AT..]].concat();
+        assert_eq!(unpacked(FORMAT, key("a"), &spliced), None);
         let other = pack(b"a-test-000000002", key("a"), b"a");
-        let spliced = [&a[..HEAD], &other[HEAD..]].concat();
-        assert_eq!(unpack(FORMAT, key("a"), &spliced), None);
+        let spliced = [&a[..AT], &other[AT..]].concat();
+        assert_eq!(unpacked(FORMAT, key("a"), &spliced), None);
+    }
+
+    /// A crash or a full disk can leave one.
+    #[test]
+    fn of_a_lengthened_file_no_more_is_read_than_its_head() {
+        let file = pack(FORMAT, key("a"), b"code");
+        let mut rest = &file[..];
+        assert_eq!(unpack(FORMAT, key("a"), &mut rest, 4 << 30).unwrap(), None);
+        assert_eq!(rest, b"code");
     }
 }

@@ -35,6 +35,11 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
             "drivers interpret `\\` and `'` in build options differently",
         ));
     }
+    if options.contains(|c: char| c.is_whitespace() && !c.is_ascii_whitespace()) {
+        return Err(NotUnderstood::new(
+            "drivers do not split build options at every kind of blank; use the ordinary one",
+        ));
+    }
     let options = kernel_cache::words(options);
     let (folders, others) = include_folders(&options);
     // Clang reads such a file as a map from the names of headers to other files.
@@ -104,6 +109,9 @@ mod tests {
         );
         assert!(of("", "-include x.h").is_err() && of("", "-isystem d").is_err());
         assert!(of("", "-DX='a'").is_err());
+        for blank in ['\u{a0}', '\u{3000}', '\u{b}'] {
+            assert!(of("", &format!("-Iu{blank}")).is_err());
+        }
     }
 
     #[test]

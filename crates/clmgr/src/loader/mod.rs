@@ -4,10 +4,11 @@
 //! the drivers named by the `*.icd` files of a `hipcl-opencl` folder. A library that was opened is
 //! never closed, because its functions are in tables that outlive every owner.
 
+mod drivers;
 mod icd;
 
 use std::any::Any;
-use std::ffi::{CStr, OsStr, c_void};
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,8 +19,6 @@ use crate::platform;
 
 /// Names an OpenCL library to use instead of searching for one.
 const LIBRARY_VARIABLE: &str = "HIPCL_OPENCL";
-/// The folder, near the executable or in `target`, whose `*.icd` files name drivers.
-const DRIVER_FOLDER: &str = "hipcl-opencl";
 
 /// An opened OpenCL library. It is never closed.
 pub(crate) struct Library {
@@ -57,9 +56,9 @@ pub(crate) fn open_all(hook: &dyn Fn(&mut Api)) -> (Vec<Opened>, Vec<Tried>) {
     for name in ["libOpenCL.so.1", "libOpenCL.so"] {
         search.attempt(Path::new(name), Origin::System);
     }
-    let folders = driver_folders();
+    let folders = drivers::folders();
     for folder in &folders {
-        for driver in drivers_named_in(folder) {
+        for driver in drivers::named_in(folder) {
             match driver {
                 Ok(path) => search.attempt(&path, Origin::DriverFile),
                 Err(failure) => search.tried.push(failure),
@@ -68,7 +67,7 @@ pub(crate) fn open_all(hook: &dyn Fn(&mut Api)) -> (Vec<Opened>, Vec<Tried>) {
     }
     if folders.is_empty() {
         search.tried.push(Tried {
-            path: PathBuf::from(DRIVER_FOLDER),
+            path: PathBuf::from(drivers::FOLDER),
             reason: "no such folder above the executable or in a `target` folder".to_owned(),
         });
     }
@@ -104,56 +103,12 @@ impl Search<'_> {
     }
 }
 
-/// The `hipcl-opencl` folders that exist, nearest first.
-fn driver_folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = Vec::new();
-    let mut consider = |folder: PathBuf| {
-        if folder.is_dir() && !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    };
-    if let Ok(executable) = std::env::current_exe() {
-        for ancestor in executable.ancestors().skip(1) {
-            consider(ancestor.join(DRIVER_FOLDER));
-        }
-    }
-    if let Ok(current) = std::env::current_dir() {
-        for ancestor in current.ancestors() {
-            consider(ancestor.join("target").join(DRIVER_FOLDER));
-        }
-    }
-    folders
-}
-
-/// The drivers that the `*.icd` files of `folder` name, in the order of the file names.
-fn drivers_named_in(folder: &Path) -> Vec<Result<PathBuf, Tried>> {
-    let failed = |path: &Path, reason: String| Tried {
-        path: path.to_owned(),
-        reason,
-    };
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) => return vec![Err(failed(folder, error.to_string()))],
-    };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension() == Some(OsStr::new("icd")))
-        .collect();
-    files.sort();
-    files
-        .into_iter()
-        .map(|file| match std::fs::read_to_string(&file) {
-            Ok(text) => match text.lines().map(str::trim).find(|line| !line.is_empty()) {
-                Some(line) => Ok(PathBuf::from(line)),
-                None => Err(failed(&file, "names no library".to_owned())),
-            },
-            Err(error) => Err(failed(&file, error.to_string())),
-        })
-        .collect()
-}
-
 /// Opens one library and queries its platforms.
 fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle, Api)>, String> {
+    // The dynamic linker would wait for a pipe's writer.
+    if path.metadata().is_ok_and(|found| !found.is_file()) {
+        return Err("it is not a regular file".to_owned());
+    }
     // SAFETY: loading runs the library's initialisers. The library is one that the system or the
     // user names as its OpenCL implementation, which is made to be loaded this way.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| one_line(&error))?;
@@ -198,23 +153,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn driver_files_are_read_in_order_and_bad_ones_are_reported() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("b.icd"), "\n /lib/second.so \n").unwrap();
-        std::fs::write(folder.path().join("a.icd"), "/lib/first.so").unwrap();
-        std::fs::write(folder.path().join("c.icd"), "  \n").unwrap();
-        std::fs::write(folder.path().join("notes.txt"), "/lib/never.so").unwrap();
-        let drivers = drivers_named_in(folder.path());
-        assert_eq!(drivers.len(), 3);
-        assert_eq!(drivers[0].as_deref().unwrap(), Path::new("/lib/first.so"));
-        assert_eq!(drivers[1].as_deref().unwrap(), Path::new("/lib/second.so"));
-        assert!(drivers[2].as_ref().unwrap_err().reason.contains("names no library"));
-    }
-
-    #[test]
     fn a_library_that_is_no_opencl_is_refused_with_a_reason() {
         let reason = open(Path::new("libc.so.6"), &|_| {}).err().unwrap();
         assert!(reason.contains("clGetPlatformIDs"), "{reason}");
+        let reason = open(Path::new("/dev/zero"), &|_| {}).err().unwrap();
+        assert_eq!(reason, "it is not a regular file");
         let reason = open(Path::new("/nowhere/libnone.so"), &|_| {}).err().unwrap();
         assert!(
             reason.contains("/nowhere/libnone.so") && !reason.contains('\n'),
