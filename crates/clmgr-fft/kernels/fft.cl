@@ -6,7 +6,7 @@
 //   FFT_WIDE   defined: V is eight complex numbers, one work-item transforms eight columns at once.
 //              Otherwise V is one complex number.
 //   FFT_BODY   the passes, in order
-// and what the kernels want that follow: those of fft_wide.cl, fft_narrow.cl or fft_tile.cl.
+// and what the texts want that follow: fft_ends.cl, and one of fft_wide.cl, fft_narrow.cl and fft_tile.cl.
 //
 // A pass of radix R over a transform of length N, with S the product of the radices before it and
 // M = N / (R * S), does for all p < M and q < S:
@@ -165,8 +165,18 @@ static inline void fft32(V *a) {
     }
 }
 
-#ifndef FFT_WIDE
 static inline float2 product(float2 a, float2 b) {
     return (float2)(fma(a.x, b.x, -a.y * b.y), fma(a.x, b.y, a.y * b.x));
 }
+
+#ifdef FFT_WIDE
+// The products of eight pairs of complex numbers.
+static inline V times_each(V v, V w) {
+    V re = w.s0022446688aaccee;
+    V im = w.s1133557799bbddff * ALTERNATING(-1.0f, 1.0f);
+    return fma(v, re, SWAP(v) * im);
+}
+
+static inline V load8(global const float2 *from) { return vload16(0, (global const float *)from); }
+static inline void store8(V v, global float2 *to) { vstore16(v, 0, (global float *)to); }
 #endif

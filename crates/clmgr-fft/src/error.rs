@@ -18,6 +18,14 @@ pub enum Error {
         /// The smallest supported length above.
         next: usize,
     },
+    /// An option of a [`Builder`](crate::Builder) does not fit.
+    #[error("the plan's `{option}`: {reason}")]
+    Option {
+        /// The method of the builder.
+        option: &'static str,
+        /// Why it does not fit, and what does.
+        reason: String,
+    },
     /// An OpenCL call failed, or the device does not support the request.
     #[error(transparent)]
     Cl(#[from] clmgr::Error),
@@ -31,7 +39,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> Option<clmgr::opencl_sys::cl_int> {
         match self {
-            Self::Length { .. } => None,
+            Self::Length { .. } | Self::Option { .. } => None,
             Self::Cl(error) => error.code(),
         }
     }

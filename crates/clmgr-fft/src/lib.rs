@@ -33,28 +33,37 @@
 //! # }
 //! ```
 //!
+//! [`Plan::builder`] has the options: short rows padded with zeros, windows, scales, strides and distances. They are part
+//! of the kernels that read the input and write the output, and cost no pass over memory.
+//!
 //! # What it does not do
 //!
-//! It has no real transforms, no double precision and no transforms along a stride. It launches on OpenCL queues alone;
-//! [`Plan::schedule`] gives its launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
+//! It has no real transforms and no double precision. It launches on OpenCL queues alone; [`Plan::schedule`] gives its
+//! launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
 
+mod builder;
+mod ends;
 mod error;
 mod factor;
 mod memory;
 mod plan;
+mod recipe;
 mod route;
 mod schedule;
 mod scratch;
 mod source;
+mod spec;
 mod steps;
 mod tables;
 mod tile;
 mod tuning;
 mod way;
 
+pub use builder::Builder;
 pub use error::{Error, Result};
 pub use plan::Plan;
 pub use schedule::{Launch, Operand, Schedule};
+pub use spec::{Kind, Layout, Number, Sample, Side};
 pub use tuning::Tuning;
 pub use way::Way;
 

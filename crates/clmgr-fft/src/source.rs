@@ -6,9 +6,10 @@ use crate::Direction;
 use crate::tables::FINE_BITS;
 
 const BUTTERFLIES: &str = include_str!("../kernels/fft.cl");
+const ENDS: &str = include_str!("../kernels/fft_ends.cl");
 
 /// The kernels behind the butterflies.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Template {
     Wide,
     Narrow,
@@ -26,6 +27,7 @@ impl Template {
 }
 
 /// The source of a program, before its template.
+#[derive(PartialEq)]
 pub(crate) struct Source {
     defines: String,
     template: Template,
@@ -58,8 +60,9 @@ impl Source {
     }
 
     pub fn finish(mut self) -> String {
-        self.defines.push_str(BUTTERFLIES);
-        self.defines.push_str(self.template.text());
+        for text in [BUTTERFLIES, ENDS, self.template.text()] {
+            self.defines.push_str(text);
+        }
         self.defines
     }
 }
@@ -130,17 +133,11 @@ pub(crate) fn local_body(radices: &[usize], offsets: &[usize], group: usize, ite
     body
 }
 
-/// A kernel for each pass in global memory.
-pub(crate) fn global_body(radices: &[usize]) -> String {
-    let mut body = String::new();
-    let mut s = 1;
-    let mut rest: usize = radices.iter().product();
-    for (index, &radix) in radices.iter().enumerate() {
-        rest /= radix;
-        let _ = write!(body, "PASS({}, {radix}, {rest}, {s}) ", pass_name(index));
-        s *= radix;
-    }
-    body
+/// A pass in global memory: the kernel of this index.
+pub(crate) fn global_body(radices: &[usize], index: usize) -> String {
+    let s: usize = radices[..index].iter().product();
+    let rest: usize = radices[index + 1..].iter().product();
+    format!("PASS({}, {}, {rest}, {s}) ", pass_name(index), radices[index])
 }
 
 pub(crate) fn pass_name(index: usize) -> String {

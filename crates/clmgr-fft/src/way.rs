@@ -4,7 +4,7 @@ use std::fmt;
 
 use clmgr::{C32, Context, DeviceKind};
 
-use crate::factor::split;
+use crate::factor::{radices, split};
 use crate::tuning::{Tuning, rows, steps};
 
 /// The longest row whose two private arrays a CPU's cache and a driver's stack hold.
@@ -58,6 +58,17 @@ impl fmt::Display for Way {
             Self::Registers => f.write_str("registers"),
             Self::Stages { height, width } => write!(f, "stages {height} x {width}"),
             Self::Passes => f.write_str("passes"),
+        }
+    }
+}
+
+impl Way {
+    /// The kernels of a transform of this length, one behind the other.
+    pub(crate) fn kernels(self, len: usize) -> usize {
+        match self {
+            Self::Rows | Self::Columns | Self::Local | Self::Registers => 1,
+            Self::Split { .. } | Self::Stages { .. } => 2,
+            Self::Passes => radices(len, 16).map_or(1, |radices| radices.len()),
         }
     }
 }

@@ -31,7 +31,8 @@ fn input(len: usize) -> Vec<C32> {
 
 /// The buffers have exactly the plan's size, so that a step beside it is a step outside.
 fn check(bench: &Bench, len: usize, batch: usize, way: Way) {
-    let plan = Plan::with_way(&bench.context, &bench.programs, len, batch, way).unwrap();
+    let plan = Plan::builder(len).batch(batch).way(way);
+    let plan = plan.build(&bench.context, &bench.programs).unwrap();
     let data = input(len * batch);
     for (direction, in_place) in [
         (Direction::Forward, false),

@@ -53,7 +53,11 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
         plans.push((len, plan.way(), batch));
     }
     for (len, way, batch) in plans {
-        let plan = Plan::with_way(context, programs, len, batch, way).expect("a plan");
+        let plan = Plan::builder(len)
+            .batch(batch)
+            .way(way)
+            .build(context, programs)
+            .expect("a plan");
         let fft = bridge.stream_fft(&plan).expect("it runs on streams");
         let input = noise(len * batch);
         let mut seen = vec![C32::default(); input.len()];
@@ -86,7 +90,11 @@ fn a_captured_transform_lives_as_long_as_its_graph() {
     let mut data = bridge.hip_device().alloc_from(&stream, &input).expect("memory");
     let graph = {
         let (context, programs) = (bridge.cl_context(), bridge.programs());
-        let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
+        let plan = Plan::builder(len)
+            .batch(batch)
+            .way(Way::Passes)
+            .build(context, programs)
+            .expect("a plan");
         let fft = bridge.stream_fft(&plan).expect("it runs on streams");
         for direction in [Direction::Forward, Direction::Inverse] {
             fft.prepare(direction).expect("it is prepared");
@@ -121,7 +129,11 @@ fn several_threads_and_streams_use_one_plan() {
     let bridge = super::bridge();
     let (len, batch) = (4096, 8);
     let (context, programs) = (bridge.cl_context(), bridge.programs());
-    let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
+    let plan = Plan::builder(len)
+        .batch(batch)
+        .way(Way::Passes)
+        .build(context, programs)
+        .expect("a plan");
     let fft = bridge.stream_fft(&plan).expect("it runs on streams");
     std::thread::scope(|scope| {
         for thread in 0..4 {

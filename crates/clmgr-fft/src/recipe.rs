@@ -1,0 +1,105 @@
+//! A plan as a sequence of complex transforms.
+
+use clmgr::{C32, Context};
+
+use crate::Direction;
+use crate::ends::{Load, Store};
+use crate::route::Route;
+use crate::scratch;
+use crate::spec::{Side, Spec};
+use crate::way::Way;
+
+/// The complex transforms that make up a plan's, in order.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    pub legs: Vec<Leg>,
+    /// Whether the output may hold what the last leg's kernels hand on.
+    through_out: bool,
+}
+
+/// A complex transform of each row.
+#[derive(Debug)]
+pub(crate) struct Leg {
+    pub len: usize,
+    pub direction: Direction,
+    pub way: Way,
+    pub load: Load,
+    pub store: Store,
+}
+
+/// The scratch memory of a recipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scratch {
+    /// The rows that are transformed at a time.
+    pub rows: usize,
+    /// The parts of the memory, each for one kernel to write and another one to read.
+    pub parts: usize,
+    /// Complex numbers of a part.
+    pub part: usize,
+}
+
+impl Scratch {
+    /// In complex numbers.
+    pub fn len(&self) -> usize {
+        self.parts * self.part
+    }
+}
+
+impl Recipe {
+    pub fn new(spec: &Spec, way: Way, direction: Direction) -> Self {
+        let (load, store) = (Load::of(spec), Store::of(spec));
+        let leg = Leg {
+            len: spec.len,
+            direction,
+            way,
+            load,
+            store,
+        };
+        Self {
+            through_out: spec.output.is_dense(spec.batch),
+            legs: vec![leg],
+        }
+    }
+
+    /// The kernels, one behind the other.
+    pub fn passes(&self) -> usize {
+        self.legs.iter().map(|leg| leg.way.kernels(leg.len)).sum()
+    }
+
+    /// The bytes of a row that the kernels read and write.
+    pub fn traffic_of_row(&self, spec: &Spec) -> usize {
+        let side = |side: &Side| side.len * side.number.bytes();
+        let handed_on: usize = self.legs.iter().map(|leg| 2 * leg.way.kernels(leg.len) * leg.len).sum();
+        let (first, last) = (&self.legs[0], &self.legs[self.legs.len() - 1]);
+        (handed_on - first.len - last.len) * size_of::<C32>() + side(&spec.input) + side(&spec.output)
+    }
+
+    /// The places of each leg's data.
+    pub fn routes(&self, in_place: bool) -> Vec<Route> {
+        let last = self.legs.len() - 1;
+        let routes = self.legs.iter().enumerate();
+        routes
+            .map(|(index, leg)| {
+                let through = index < last || self.through_out;
+                Route::of(leg.way, leg.way.kernels(leg.len), in_place && last == 0, through)
+            })
+            .collect()
+    }
+
+    /// As much scratch memory as a transform should keep to.
+    pub fn scratch(&self, context: &Context, batch: usize, in_place: bool) -> Scratch {
+        let between = self.legs.len() - 1;
+        let routes = self.routes(in_place).into_iter();
+        let parts = between + routes.map(|route| route.scratches).max().unwrap_or(0);
+        let row = self.legs.iter().map(|leg| leg.len).max().unwrap_or(1);
+        let rows = match row * parts * size_of::<C32>() {
+            0 => batch,
+            bytes => (scratch::bytes(context) / bytes).clamp(1, batch),
+        };
+        Scratch {
+            rows,
+            parts,
+            part: row * rows,
+        }
+    }
+}
