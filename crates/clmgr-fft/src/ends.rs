@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use clmgr::C32;
 
+use crate::Direction;
 use crate::source::Source;
-use crate::spec::{Layout, Spec};
+use crate::spec::{Kind, Layout, Spec};
+use crate::tables::first_roots;
 
 /// How a row is read.
 #[derive(Clone, Debug)]
@@ -28,6 +30,13 @@ pub(crate) struct Load {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadForm {
     Complex,
+    Real,
+    /// Two real numbers make a complex one.
+    Pairs,
+    /// The first half of a spectrum of this odd length.
+    Hermitian(usize),
+    /// The first half of a spectrum of twice this length, as the transform of pairs.
+    Halves(usize),
 }
 
 /// How a row is written.
@@ -46,6 +55,10 @@ pub(crate) struct Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreForm {
     Complex,
+    /// Their real parts.
+    Real,
+    /// A complex number is two real ones.
+    Pairs,
 }
 
 impl Load {
@@ -67,10 +80,17 @@ impl Load {
         let scale = spec.input_scale;
         // Double precision, so that the product is rounded once.
         let scaled = |factor: &f32| (f64::from(*factor) * f64::from(scale)) as f32;
+        let form = match (spec.kind, spec.is_even()) {
+            (Kind::Complex, _) => LoadForm::Complex,
+            (Kind::RealToComplex, true) => LoadForm::Pairs,
+            (Kind::RealToComplex, false) => LoadForm::Real,
+            (Kind::ComplexToReal, true) => LoadForm::Halves(spec.len / 2),
+            (Kind::ComplexToReal, false) => LoadForm::Hermitian(spec.len),
+        };
         Self {
-            form: LoadForm::Complex,
+            form,
             len: spec.input.len,
-            short: spec.input.len < spec.len,
+            short: spec.input.len < spec.most(),
             layout: spec.input.layout,
             scale,
             window: spec.window.as_ref().map(|window| window.iter().map(scaled).collect()),
@@ -109,6 +129,20 @@ impl Load {
         }
         match self.form {
             LoadForm::Complex => source.define("LOAD_COMPLEX", 1),
+            LoadForm::Real => source.define("LOAD_REAL", 1),
+            LoadForm::Pairs => source.define("LOAD_PAIRS", 1),
+            LoadForm::Hermitian(len) => source
+                .define("LOAD_HERMITIAN", 1)
+                .define("HERMITIAN", format_args!("{len}u")),
+            LoadForm::Halves(half) => source.define("LOAD_HALVES", 1).define("HALF", format_args!("{half}u")),
+        }
+    }
+
+    /// The table `load_roots`, if the form needs it.
+    pub fn roots(&self) -> Option<Vec<C32>> {
+        match self.form {
+            LoadForm::Halves(half) => Some(first_roots(half, 2 * half, Direction::Inverse)),
+            _ => None,
         }
     }
 }
@@ -125,13 +159,21 @@ impl Store {
         }
     }
 
-    /// A plan's output.
+    /// A plan's output. The kernel that completes a spectrum of pairs scales it.
     pub fn of(spec: &Spec) -> Self {
+        let whole = spec.transform();
+        let (form, len, scale) = match (spec.kind, spec.is_even()) {
+            (Kind::Complex, _) => (StoreForm::Complex, whole, spec.output_scale),
+            (Kind::RealToComplex, true) => (StoreForm::Complex, whole, 1.0),
+            (Kind::RealToComplex, false) => (StoreForm::Complex, spec.output.len, spec.output_scale),
+            (Kind::ComplexToReal, true) => (StoreForm::Pairs, whole, spec.output_scale),
+            (Kind::ComplexToReal, false) => (StoreForm::Real, whole, spec.output_scale),
+        };
         Self {
-            form: StoreForm::Complex,
-            len: spec.len,
+            form,
+            len,
             layout: spec.output.layout,
-            scale: spec.output_scale,
+            scale,
             chirp: None,
         }
     }
@@ -164,6 +206,8 @@ impl Store {
         }
         match self.form {
             StoreForm::Complex => source.define("STORE_COMPLEX", 1),
+            StoreForm::Real => source.define("STORE_REAL", 1),
+            StoreForm::Pairs => source.define("STORE_PAIRS", 1),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Batched complex FFT in single precision, of any length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup>.
+//! Batched complex and real FFT in single precision, of any length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup>.
 //!
 //! | way | when | how |
 //! |---|---|---|
@@ -36,9 +36,20 @@
 //! [`Plan::builder`] has the options: short rows padded with zeros, windows, scales, strides and distances. They are part
 //! of the kernels that read the input and write the output, and cost no pass over memory.
 //!
+//! # Real transforms
+//!
+//! | | input row | output row | direction |
+//! |---|---|---|---|
+//! | [`real_to_complex`](Builder::real_to_complex) | `len` × `f32` | `len / 2 + 1` × [`C32`](clmgr::C32) | [`Forward`](Direction::Forward) |
+//! | [`complex_to_real`](Builder::complex_to_real) | `len / 2 + 1` × [`C32`](clmgr::C32) | `len` × `f32` | [`Inverse`](Direction::Inverse) |
+//!
+//! An even length takes the complex transform of half the length. From real to complex a further kernel completes the
+//! spectrum in the output; from complex to real the first kernel reads each number of the spectrum twice instead. An odd
+//! length takes the complex transform of that length, without a pass more. Input and output are different memory.
+//!
 //! # What it does not do
 //!
-//! It has no real transforms and no double precision. It launches on OpenCL queues alone; [`Plan::schedule`] gives its
+//! It has no double precision. It launches on OpenCL queues alone; [`Plan::schedule`] gives its
 //! launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
 
 mod builder;

@@ -67,7 +67,7 @@ impl Plan {
             }
             .into());
         }
-        let len = spec.len;
+        let len = spec.transform();
         radices(len, 8)?;
         let way = builder.way.unwrap_or_else(|| choose(context, len));
         if let Err(reason) = suits(context, len, way, &builder.tuning) {
@@ -306,7 +306,8 @@ impl Plan {
         self.0.spec.output
     }
 
-    /// The way in which the plan transforms.
+    /// The way in which the plan transforms: that of the complex transform which a real one is made of, which has half
+    /// its length if that is even.
     #[must_use]
     pub fn way(&self) -> Way {
         self.0.way
@@ -356,8 +357,16 @@ impl Plan {
             .make()
         };
         let steps = recipe.legs.iter().map(steps).collect::<Result<_>>()?;
+        let completion = recipe.completion.as_ref();
+        let completion = completion.map(|completion| completion.make(&inner.context, &inner.programs, &queue));
         let scratch = |in_place| recipe.scratch(&inner.context, inner.spec.batch, in_place);
-        let prepared = Arc::new(Prepared::new(steps, &recipe, &inner.spec, scratch));
+        let prepared = Arc::new(Prepared::new(
+            steps,
+            completion.transpose()?,
+            &recipe,
+            &inner.spec,
+            scratch,
+        ));
         *kept = Some(prepared.clone());
         Ok(prepared)
     }

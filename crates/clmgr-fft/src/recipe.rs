@@ -6,7 +6,7 @@ use crate::Direction;
 use crate::ends::{Load, Store};
 use crate::route::Route;
 use crate::scratch;
-use crate::spec::{Side, Spec};
+use crate::spec::{Kind, Layout, Side, Spec};
 use crate::way::Way;
 
 /// The complex transforms that make up a plan's, in order.
@@ -15,6 +15,8 @@ pub(crate) struct Recipe {
     pub legs: Vec<Leg>,
     /// Whether the output may hold what the last leg's kernels hand on.
     through_out: bool,
+    /// The kernel that makes a real signal's spectrum of its pairs' in the output.
+    pub completion: Option<Completion>,
 }
 
 /// A complex transform of each row.
@@ -25,6 +27,15 @@ pub(crate) struct Leg {
     pub way: Way,
     pub load: Load,
     pub store: Store,
+}
+
+/// The last kernel of a real transform of even length.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    /// Of the length.
+    pub half: usize,
+    pub layout: Layout,
+    pub scale: f32,
 }
 
 /// The scratch memory of a recipe.
@@ -48,30 +59,38 @@ impl Scratch {
 impl Recipe {
     pub fn new(spec: &Spec, way: Way, direction: Direction) -> Self {
         let (load, store) = (Load::of(spec), Store::of(spec));
+        let pairs = spec.kind == Kind::RealToComplex && spec.is_even();
         let leg = Leg {
-            len: spec.len,
+            len: spec.transform(),
             direction,
             way,
             load,
             store,
         };
         Self {
-            through_out: spec.output.is_dense(spec.batch),
+            through_out: spec.kind == Kind::Complex && spec.output.is_dense(spec.batch),
             legs: vec![leg],
+            completion: pairs.then_some(Completion {
+                half: spec.len / 2,
+                layout: spec.output.layout,
+                scale: spec.output_scale,
+            }),
         }
     }
 
     /// The kernels, one behind the other.
     pub fn passes(&self) -> usize {
-        self.legs.iter().map(|leg| leg.way.kernels(leg.len)).sum()
+        let kernels = self.legs.iter().map(|leg| leg.way.kernels(leg.len));
+        kernels.sum::<usize>() + usize::from(self.completion.is_some())
     }
 
     /// The bytes of a row that the kernels read and write.
     pub fn traffic_of_row(&self, spec: &Spec) -> usize {
         let side = |side: &Side| side.len * side.number.bytes();
+        let completed = self.completion.as_ref().map_or(0, |_| 2 * side(&spec.output));
         let handed_on: usize = self.legs.iter().map(|leg| 2 * leg.way.kernels(leg.len) * leg.len).sum();
         let (first, last) = (&self.legs[0], &self.legs[self.legs.len() - 1]);
-        (handed_on - first.len - last.len) * size_of::<C32>() + side(&spec.input) + side(&spec.output)
+        (handed_on - first.len - last.len) * size_of::<C32>() + side(&spec.input) + side(&spec.output) + completed
     }
 
     /// The places of each leg's data.

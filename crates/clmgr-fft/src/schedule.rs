@@ -80,8 +80,14 @@ struct Pass {
 }
 
 impl Prepared {
-    /// Of a recipe's steps, by leg.
-    pub fn new(legs: Vec<Vec<Step>>, recipe: &Recipe, spec: &Spec, scratch: impl Fn(bool) -> Scratch) -> Self {
+    /// Of a recipe's steps, by leg, and its completion.
+    pub fn new(
+        legs: Vec<Vec<Step>>,
+        completion: Option<Step>,
+        recipe: &Recipe,
+        spec: &Spec,
+        scratch: impl Fn(bool) -> Scratch,
+    ) -> Self {
         let mut kernels = Vec::new();
         let mut tables: Vec<Arc<Table>> = Vec::new();
         let mut operand = |table: &Arc<Table>| {
@@ -101,7 +107,8 @@ impl Prepared {
         };
         let legs = legs.into_iter().map(|steps| steps.into_iter().map(&mut pass).collect());
         let legs: Vec<Vec<Pass>> = legs.collect();
-        let stages = |in_place| Stages::new(&legs, recipe, spec, scratch(in_place), in_place);
+        let completion = completion.map(&mut pass);
+        let stages = |in_place| Stages::new(&legs, completion.as_ref(), recipe, spec, scratch(in_place), in_place);
         Self {
             out_of_place: stages(false),
             in_place: spec.not_in_place().is_none().then(|| stages(true)),
@@ -122,7 +129,14 @@ impl Prepared {
 impl Stages {
     /// As many rows at a time as the scratch memory takes. The order of the launches keeps these rows from overwriting
     /// what the ones before still read.
-    fn new(legs: &[Vec<Pass>], recipe: &Recipe, spec: &Spec, scratch: Scratch, in_place: bool) -> Self {
+    fn new(
+        legs: &[Vec<Pass>],
+        completion: Option<&Pass>,
+        recipe: &Recipe,
+        spec: &Spec,
+        scratch: Scratch,
+        in_place: bool,
+    ) -> Self {
         let routes = recipe.routes(in_place);
         let last = legs.len() - 1;
         let mut list = Vec::new();
@@ -145,6 +159,8 @@ impl Stages {
                     list.push(pass.stage(from, to, rows));
                 }
             }
+            let out = (Operand::Out, begin * spec.output.layout.distance);
+            list.extend(completion.map(|pass| pass.stage(out, out, rows)));
             begin += rows;
         }
         Self {

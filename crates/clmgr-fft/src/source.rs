@@ -14,6 +14,7 @@ pub(crate) enum Template {
     Wide,
     Narrow,
     Tile,
+    Halves,
 }
 
 impl Template {
@@ -22,6 +23,7 @@ impl Template {
             Self::Wide => include_str!("../kernels/fft_wide.cl"),
             Self::Narrow => include_str!("../kernels/fft_narrow.cl"),
             Self::Tile => include_str!("../kernels/fft_tile.cl"),
+            Self::Halves => include_str!("../kernels/fft_halves.cl"),
         }
     }
 }
@@ -45,7 +47,7 @@ impl Source {
         };
         let source = match template {
             Template::Wide => source.define("FFT_WIDE", 1),
-            Template::Narrow | Template::Tile => source,
+            Template::Narrow | Template::Tile | Template::Halves => source,
         };
         source
             .define("FFT_N", len)

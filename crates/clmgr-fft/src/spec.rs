@@ -203,12 +203,12 @@ impl Spec {
         if u32::try_from(len).is_err() {
             return Err(too_large("the length of an FFT", len.to_string(), u32::MAX.into()));
         }
-        let half = (Number::Complex, len / 2 + 1);
-        let ((reads, most), (writes, result)) = match kind {
-            Kind::Complex => ((Number::Complex, len), (Number::Complex, len)),
-            Kind::RealToComplex => ((Number::Real, len), half),
-            Kind::ComplexToReal => (half, (Number::Real, len)),
+        let (reads, writes, result) = match kind {
+            Kind::Complex => (Number::Complex, Number::Complex, len),
+            Kind::RealToComplex => (Number::Real, Number::Complex, len / 2 + 1),
+            Kind::ComplexToReal => (Number::Complex, Number::Real, len),
         };
+        let most = most(kind, len);
         let input_len = options.input_len.unwrap_or(most);
         if input_len == 0 {
             return Err(zero("the length of an input row"));
@@ -271,6 +271,25 @@ impl Spec {
         })
     }
 
+    /// Whether a real transform's numbers can be paired.
+    pub fn is_even(&self) -> bool {
+        self.len.is_multiple_of(2)
+    }
+
+    /// The length of the complex transform that makes this one: real numbers of an even count are its complex numbers.
+    pub fn transform(&self) -> usize {
+        match self.kind {
+            Kind::Complex => self.len,
+            Kind::RealToComplex | Kind::ComplexToReal if self.is_even() => self.len / 2,
+            Kind::RealToComplex | Kind::ComplexToReal => self.len,
+        }
+    }
+
+    /// The numbers of an input row that the transform takes.
+    pub fn most(&self) -> usize {
+        most(self.kind, self.len)
+    }
+
     /// Why the plan does not transform in this direction.
     pub fn wrong_direction(&self, direction: Direction) -> Option<&'static str> {
         match (self.kind, direction) {
@@ -297,6 +316,13 @@ impl Spec {
                 from.stride, to.stride, from.distance, to.distance
             )
         })
+    }
+}
+
+fn most(kind: Kind, len: usize) -> usize {
+    match kind {
+        Kind::Complex | Kind::RealToComplex => len,
+        Kind::ComplexToReal => len / 2 + 1,
     }
 }
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use clmgr::{Arg, C32, Context, Error, Kernel, NdRange, ProgramCache, Queue, Result};
 
-use crate::ends::{Load, Store};
+use crate::Direction;
+use crate::ends::{Load, Store, literal};
 use crate::factor::radices;
 use crate::memory::{Form, Memory};
-use crate::recipe::Leg;
+use crate::recipe::{Completion, Leg};
 use crate::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
-use crate::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
+use crate::tables::{beside_factors, coarse_and_fine, first_roots, pass_factors, roots, row_factors};
 use crate::tile::{Tile, Transforms};
 use crate::tuning::{Tuning, registers, rows, steps};
 use crate::way::{LocalShape, Way};
@@ -82,6 +83,23 @@ pub(crate) struct Maker<'a> {
     pub queue: &'a Queue,
     pub tuning: &'a Tuning,
     pub leg: &'a Leg,
+}
+
+impl Completion {
+    /// Its kernel.
+    pub fn make(&self, context: &Context, programs: &ProgramCache, queue: &Queue) -> Result<Step> {
+        let source = Source::new(Template::Halves, self.half, Direction::Forward)
+            .define("STRIDE", format_args!("{}ul", self.layout.stride))
+            .define("DISTANCE", format_args!("{}ul", self.layout.distance))
+            .define("SCALE", literal(self.scale));
+        let roots = first_roots(self.half / 2 + 1, 2 * self.half, Direction::Forward);
+        let roots = Memory::filled(context, queue, &roots)?;
+        Ok(Step {
+            kernel: programs.get(&source.finish(), "")?.kernel("fft_halves")?,
+            tables: vec![Arc::new(Table::Complex(roots))],
+            grid: Grid::Each(NdRange::d2(self.half / 2 + 1, 1)),
+        })
+    }
 }
 
 /// What a kernel of a leg has of the leg's ends.
@@ -161,6 +179,9 @@ impl Maker<'_> {
         if ends.loads {
             if let Some(window) = &load.window {
                 own.push(self.floats(window)?);
+            }
+            if let Some(roots) = load.roots() {
+                own.push(self.complex(&roots)?);
             }
             if let Some(chirp) = &load.chirp {
                 own.push(self.complex(chirp)?);

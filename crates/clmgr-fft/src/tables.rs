@@ -57,7 +57,14 @@ pub(crate) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) 
 
 /// All roots of `len`, by turn.
 pub(crate) fn roots(len: usize, direction: Direction) -> Vec<C32> {
-    (0..len as u64).map(|turn| root(turn, len as u64, direction)).collect()
+    first_roots(len, len, direction)
+}
+
+/// The first `count` of them.
+pub(crate) fn first_roots(count: usize, len: usize, direction: Direction) -> Vec<C32> {
+    (0..count as u64)
+        .map(|turn| root(turn, len as u64, direction))
+        .collect()
 }
 
 /// The factors of the first pass of a row, of radix 8: by j = 1..8 and then p.

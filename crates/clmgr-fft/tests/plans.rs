@@ -390,6 +390,108 @@ fn every_chunk_of_a_batch_is_read_and_written_in_its_place() {
     }
 }
 
+/// Real transforms whose complex one goes each way, and odd lengths.
+fn real_ways() -> Vec<Case> {
+    let doubled = ways().into_iter().map(|case| Case {
+        len: 2 * case.len,
+        ..case
+    });
+    let odd = [
+        (None, 1, 4),
+        (None, 3, 5),
+        (Some(Way::Columns), 45, 9),
+        (Some(Way::Passes), 375, 3),
+        (Some(Way::Local), 75, 4),
+    ];
+    let odd = odd.map(|(way, len, batch)| Case::by(way, len, batch));
+    doubled.chain(odd).collect()
+}
+
+const REAL: [Kind; 2] = [Kind::RealToComplex, Kind::ComplexToReal];
+
+#[test]
+fn real_transforms_agree_with_double_precision() {
+    for case in real_ways() {
+        for kind in REAL {
+            check(&Case { kind, ..case.clone() });
+        }
+    }
+}
+
+#[test]
+fn real_transforms_take_all_options() {
+    for case in real_ways() {
+        for kind in REAL {
+            let case = Case { kind, ..case.clone() };
+            let (row, result) = match kind {
+                Kind::RealToComplex => (case.len, case.len / 2 + 1),
+                _ => (case.len / 2 + 1, case.len),
+            };
+            // An odd distance: no row but the first begins where a complex number could.
+            let input = Layout::rows(row + 1 + row % 2);
+            let output = Layout {
+                stride: 3,
+                distance: 3 * result,
+            };
+            let short = Some(row - row / 3);
+            let options = Case {
+                input_len: short,
+                window: true,
+                output_scale: 0.5,
+                ..case.clone()
+            };
+            check(&Case {
+                input: Some(input),
+                ..options.clone()
+            });
+            check(&Case {
+                output: Some(output),
+                input: Some(Layout::columns(case.batch)),
+                ..options
+            });
+            check(&Case {
+                output: Some(Layout::rows(result + 2 - result % 2)),
+                input_scale: 0.25,
+                ..case
+            });
+        }
+    }
+}
+
+#[test]
+fn a_real_transform_has_one_direction_and_its_own_memory() {
+    let bench = bench();
+    for (kind, wrong, right) in [
+        (Kind::RealToComplex, Direction::Inverse, Direction::Forward),
+        (Kind::ComplexToReal, Direction::Forward, Direction::Inverse),
+    ] {
+        let plan = Plan::builder(60)
+            .kind(kind)
+            .build(&bench.context, &bench.programs)
+            .unwrap();
+        assert!(launch_refusal(&plan, wrong, false).contains("plan "));
+        assert!(plan.prepare(wrong).is_err());
+        assert!(launch_refusal(&plan, right, true).contains("different memory"));
+    }
+}
+
+#[test]
+fn the_bytes_that_a_plan_moves_are_those_of_its_rows() {
+    let bench = bench();
+    let plan = |builder: Builder| builder.way(Way::Passes).build(&bench.context, &bench.programs).unwrap();
+    let complex = plan(Plan::builder(256).batch(3));
+    assert_eq!((complex.passes(), complex.bytes_moved()), (2, 3 * 2 * 256 * 8));
+    assert_eq!(complex.traffic(), 2 * complex.bytes_moved());
+    let short = plan(Plan::builder(256).batch(3).input_len(100));
+    assert_eq!(short.bytes_moved(), 3 * (100 + 256) * 8);
+    assert_eq!(short.traffic(), 3 * (100 + 256 + 256 + 256) * 8);
+    // The real transform's complex one has half its length, and a kernel completes it in the output.
+    let real = plan(Plan::builder(512).batch(3).real_to_complex());
+    assert_eq!((real.passes(), real.bytes_moved()), (3, 3 * (512 * 4 + 257 * 8)));
+    assert_eq!(real.traffic(), 3 * (512 * 4 + 2 * 256 * 8 + 3 * 257 * 8));
+    assert_eq!(real.scratch_bytes(false), 3 * 256 * 8);
+}
+
 fn refusal(builder: &Builder) -> String {
     let bench = bench();
     let error = builder
@@ -518,7 +620,11 @@ proptest! {
 fn cases() -> impl Strategy<Value = Case> {
     let len = (0u32..7, 0u32..3, 0u32..3)
         .prop_map(|(twos, threes, fives)| 2usize.pow(twos) * 3usize.pow(threes) * 5usize.pow(fives));
-    let kind = Just(Kind::Complex);
+    let kind = prop_oneof![
+        Just(Kind::Complex),
+        Just(Kind::RealToComplex),
+        Just(Kind::ComplexToReal)
+    ];
     (
         len,
         1usize..9,
