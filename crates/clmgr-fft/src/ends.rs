@@ -1,11 +1,10 @@
 //! What the first kernel of a transform does on reading its numbers, and the last one on writing them: the Rust side of
 //! `kernels/fft_ends.cl`.
 
-use std::sync::Arc;
-
 use clmgr::C32;
 
 use crate::Direction;
+use crate::chirp::Chirp;
 use crate::source::Source;
 use crate::spec::{Kind, Layout, Spec};
 use crate::tables::first_roots;
@@ -23,7 +22,7 @@ pub(crate) struct Load {
     /// Factors for the input's numbers, the scale included.
     pub window: Option<Vec<f32>>,
     /// Factors for the transform's numbers, behind which there are only zeros.
-    pub chirp: Option<Arc<[C32]>>,
+    pub chirp: Option<Chirp>,
 }
 
 /// What the transform's numbers are made of.
@@ -48,7 +47,7 @@ pub(crate) struct Store {
     pub layout: Layout,
     pub scale: f32,
     /// Factors for the numbers that are kept.
-    pub chirp: Option<Arc<[C32]>>,
+    pub chirp: Option<Chirp>,
 }
 
 /// What becomes of the transform's numbers.

@@ -1,4 +1,6 @@
-//! Batched complex and real FFT in single precision, of any length 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup>.
+//! Batched complex and real FFT in single precision, of any length.
+//!
+//! Lengths 2<sup>a</sup> 3<sup>b</sup> 5<sup>c</sup> 7<sup>d</sup> are transformed as they are, others as a convolution.
 //!
 //! | way | when | how |
 //! |---|---|---|
@@ -8,7 +10,8 @@
 //! | registers | on a GPU, powers of two from 128 on and other lengths of 375 to 4096, if they fit | work-groups hold rows in registers |
 //! | local | on a GPU, other lengths, if a row fits into local memory | a work-group per row, or per few short rows |
 //! | stages | on a GPU, longer, if there are two factors that work-groups can hold | the row as a matrix: columns in registers, twice |
-//! | passes | all else | a launch per radix, in global memory |
+//! | passes | all other lengths with the factors 2, 3, 5 and 7 | a launch per radix, in global memory |
+//! | bluestein | all else | a convolution: two transforms of at least twice the length, with scratch memory between them |
 //!
 //! Neither direction is scaled: forward and then inverse gives `len` times the input. Twiddle
 //! factors come from the host in double precision.
@@ -53,6 +56,7 @@
 //! launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
 
 mod builder;
+mod chirp;
 mod ends;
 mod error;
 mod factor;

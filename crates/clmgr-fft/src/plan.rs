@@ -9,15 +9,14 @@ use parking_lot::Mutex;
 use crate::Direction;
 use crate::builder::Builder;
 use crate::error;
-use crate::factor::radices;
 use crate::memory::Form;
 use crate::recipe::Recipe;
 use crate::schedule::{Launch, Operand, Prepared, Schedule, Stages};
 use crate::scratch::{Scratches, grown};
-use crate::spec::{Kind, Side, Spec};
+use crate::spec::{Kind, Side, Spec, too_large};
 use crate::steps::Maker;
 use crate::tuning::Tuning;
-use crate::way::{Way, choose, suits};
+use crate::way::{Way, choose, choose_smooth, suits};
 
 /// The transforms of a batch of rows.
 ///
@@ -30,6 +29,8 @@ struct Inner {
     programs: ProgramCache,
     spec: Spec,
     way: Way,
+    /// That of each complex transform which it is made of.
+    inner: Way,
     tuning: Tuning,
     forward: Mutex<Option<Arc<Prepared>>>,
     inverse: Mutex<Option<Arc<Prepared>>>,
@@ -68,8 +69,13 @@ impl Plan {
             .into());
         }
         let len = spec.transform();
-        radices(len, 8)?;
-        let way = builder.way.unwrap_or_else(|| choose(context, len));
+        let Some(way) = builder.way.or_else(|| choose(context, len)) else {
+            return Err(too_large(
+                "the length of an FFT with other factors than 2, 3, 5 and 7",
+                len.to_string(),
+                1 << 31,
+            ));
+        };
         if let Err(reason) = suits(context, len, way, &builder.tuning) {
             return Err(Error::NotSupported {
                 what: format!("an FFT of length {len} by {way}"),
@@ -83,6 +89,10 @@ impl Plan {
             programs: programs.clone(),
             spec,
             way,
+            inner: match way {
+                Way::Bluestein { convolution } => choose_smooth(context, convolution),
+                way => way,
+            },
             tuning: builder.tuning.clone(),
             forward: Mutex::default(),
             inverse: Mutex::default(),
@@ -251,11 +261,17 @@ impl Plan {
 
     /// The bound of the error of a row: the norm of the difference to the exact result, as a part of that result's norm.
     ///
-    /// With u = 2<sup>-24</sup>, half the distance from 1 to the next number, it is u (log2 `len` + 4).
+    /// With u = 2<sup>-24</sup>, half the distance from 1 to the next number, it is u (log2 `len` + 4), and for
+    /// [`Bluestein`](Way::Bluestein) u (2 log2 `convolution` + 8). Errors of rounding that all add up could exceed it; those
+    /// of signals and noise stay at half of it.
     #[must_use]
     pub fn error_bound(&self) -> f64 {
         let unit = f64::from(f32::EPSILON) / 2.0;
-        unit * ((self.len() as f64).log2() + 4.0)
+        let steps = |len: usize| (len as f64).log2() + 4.0;
+        unit * match self.way() {
+            Way::Bluestein { convolution } => 2.0 * steps(convolution),
+            _ => steps(self.len()),
+        }
     }
 
     /// The compiler's log for the kernels of a direction, which are compiled if not yet done: one text for each kernel.
@@ -314,7 +330,7 @@ impl Plan {
     }
 
     fn recipe(&self, direction: Direction) -> Recipe {
-        Recipe::new(&self.0.spec, self.0.way, direction)
+        Recipe::new(&self.0.spec, self.0.way, self.0.inner, direction)
     }
 
     /// The only direction of a real transform, or one of the two, whose kernels move the same bytes.

@@ -3,6 +3,7 @@
 use clmgr::{C32, Context};
 
 use crate::Direction;
+use crate::chirp::Chirp;
 use crate::ends::{Load, Store};
 use crate::route::Route;
 use crate::scratch;
@@ -57,19 +58,40 @@ impl Scratch {
 }
 
 impl Recipe {
-    pub fn new(spec: &Spec, way: Way, direction: Direction) -> Self {
-        let (load, store) = (Load::of(spec), Store::of(spec));
-        let pairs = spec.kind == Kind::RealToComplex && spec.is_even();
-        let leg = Leg {
-            len: spec.transform(),
+    /// Of this way; a convolution's transforms go the `inner` one.
+    pub fn new(spec: &Spec, way: Way, inner: Way, direction: Direction) -> Self {
+        let (mut load, mut store) = (Load::of(spec), Store::of(spec));
+        let len = spec.transform();
+        let leg = |len, direction, load, store| Leg {
+            len,
             direction,
-            way,
+            way: inner,
             load,
             store,
         };
+        let (legs, is_direct) = match way {
+            Way::Bluestein { convolution } => {
+                let signal = |scale| Chirp::Signal { len, direction, scale };
+                load.chirp = Some(signal(1.0));
+                let mut product = Store::plain(convolution);
+                product.chirp = Some(Chirp::Spectrum {
+                    len,
+                    convolution,
+                    direction,
+                });
+                store.chirp = Some(signal(store.scale));
+                store.scale = 1.0;
+                let there = leg(convolution, Direction::Forward, load, product);
+                let back = leg(convolution, Direction::Inverse, Load::plain(convolution), store);
+                (vec![there, back], false)
+            }
+            _ => (vec![leg(len, direction, load, store)], true),
+        };
+        let is_whole = is_direct && spec.kind == Kind::Complex;
+        let pairs = spec.kind == Kind::RealToComplex && spec.is_even();
         Self {
-            through_out: spec.kind == Kind::Complex && spec.output.is_dense(spec.batch),
-            legs: vec![leg],
+            through_out: is_whole && spec.output.is_dense(spec.batch),
+            legs,
             completion: pairs.then_some(Completion {
                 half: spec.len / 2,
                 layout: spec.output.layout,

@@ -6,7 +6,7 @@ use clmgr::{Arg, C32, Context, Error, Kernel, NdRange, ProgramCache, Queue, Resu
 
 use crate::Direction;
 use crate::ends::{Load, Store, literal};
-use crate::factor::radices;
+use crate::factor::{not_smooth, radices};
 use crate::memory::{Form, Memory};
 use crate::recipe::{Completion, Leg};
 use crate::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
@@ -134,13 +134,14 @@ impl Maker<'_> {
             Way::Local => self.make_local(),
             Way::Registers => self.make_registers(),
             Way::Stages { height, width } => self.make_stages(height, width),
-            Way::Passes => self.make_passes(),
+            // A recipe has no such leg: its way would be that of the convolution.
+            Way::Passes | Way::Bluestein { .. } => self.make_passes(),
         }
     }
 
     /// Those of a length that the plan has accepted.
     fn radices(&self, len: usize, largest: usize) -> Result<Vec<usize>> {
-        radices(len, largest).map_err(|error| self.refused(error.to_string()))
+        radices(len, largest).ok_or_else(|| self.refused(not_smooth(len)))
     }
 
     /// A kernel's source, which makes transforms of this length.
@@ -183,14 +184,14 @@ impl Maker<'_> {
             if let Some(roots) = load.roots() {
                 own.push(self.complex(&roots)?);
             }
-            if let Some(chirp) = &load.chirp {
-                own.push(self.complex(chirp)?);
+            if let Some(chirp) = load.chirp {
+                own.push(self.complex(&chirp.table())?);
             }
         }
         if ends.stores
-            && let Some(chirp) = &store.chirp
+            && let Some(chirp) = store.chirp
         {
-            own.push(self.complex(chirp)?);
+            own.push(self.complex(&chirp.table())?);
         }
         Ok(own)
     }

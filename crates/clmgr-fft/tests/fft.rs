@@ -369,28 +369,6 @@ fn one_plan_serves_several_threads_on_their_own_and_on_one_queue() {
 }
 
 #[test]
-fn a_length_with_another_factor_is_refused_by_name() {
-    let bench = bench();
-    let plan = |len, batch| Plan::new(&bench.context, &bench.programs, len, batch);
-    let error = plan(4000 * 7, 1).unwrap_err();
-    assert!(matches!(error, clmgr_fft::Error::Length { factor: 7, .. }), "{error}");
-    assert!(
-        error.to_string().contains("factor 7") && error.to_string().contains("28125"),
-        "{error}"
-    );
-    let by_opencl = |len, batch| match plan(len, batch) {
-        Err(clmgr_fft::Error::Cl(error)) => error,
-        other => panic!("{other:?}"),
-    };
-    assert!(matches!(by_opencl(0, 1), Error::Zero { .. }));
-    assert!(matches!(by_opencl(8, 0), Error::Zero { .. }));
-    assert!(matches!(by_opencl(1 << 20, usize::MAX / 2), Error::TooLarge { .. }));
-    assert!(matches!(by_opencl(1 << 40, 1), Error::TooLarge { .. }));
-    let unsuitable = bench.try_plan(15, 1, Some(Way::Rows)).unwrap_err();
-    assert!(unsuitable.to_string().contains("multiple of 8"), "{unsuitable}");
-}
-
-#[test]
 fn a_mix_of_a_buffer_and_a_pointer_is_refused() {
     let bench = bench();
     if !common::has(&bench.context, SvmCapabilities::COARSE) {

@@ -459,6 +459,165 @@ fn real_transforms_take_all_options() {
 }
 
 #[test]
+fn sevens_go_every_way() {
+    let split = Way::Split { height: 56, width: 49 };
+    let stages = Way::Stages { height: 14, width: 21 };
+    for (way, len, batch) in [
+        (None, 7, 5),
+        (Some(Way::Rows), 392, 3),
+        (Some(Way::Columns), 98, 9),
+        (Some(split), 56 * 49, 2),
+        (Some(Way::Local), 63, 5),
+        (Some(Way::Registers), 84, 5),
+        (Some(stages), 14 * 21, 3),
+        (Some(Way::Passes), 343, 4),
+    ] {
+        check(&Case::by(way, len, batch));
+    }
+}
+
+/// Prime lengths, and twice, and squares of primes. Those of real transforms are also pairs of them.
+#[test]
+fn lengths_with_any_factor_agree_with_double_precision() {
+    for (len, batch) in [
+        (11, 13),
+        (13, 1),
+        (22, 5),
+        (121, 3),
+        (127, 9),
+        (257, 2),
+        (1009, 3),
+        (2 * 2003, 2),
+        (10_007, 1),
+    ] {
+        for kind in [Kind::Complex, Kind::RealToComplex, Kind::ComplexToReal] {
+            check(&Case {
+                kind,
+                ..Case::new(len, batch)
+            });
+        }
+    }
+}
+
+#[test]
+fn a_large_prime_length_is_as_exact() {
+    check(&Case::new(100_003, 1));
+    check(&Case {
+        kind: Kind::RealToComplex,
+        ..Case::new(2 * 99_991, 1)
+    });
+}
+
+/// Convolutions that go each way which the device chooses, and with more room than they need.
+#[test]
+fn a_convolution_may_be_of_any_length_and_way() {
+    for (len, convolution, batch) in [
+        (1, 1, 3),
+        (5, 9, 4),
+        (12, 23 + 2, 9),
+        (17, 49, 20),
+        (100, 256, 5),
+        (300, 1000, 3),
+        (7000, 15_625, 2),
+        (9000, 20_480, 1),
+    ] {
+        let case = Case::by(Some(Way::Bluestein { convolution }), len, batch);
+        check(&case);
+        check(&Case {
+            kind: Kind::ComplexToReal,
+            ..Case { len: 2 * len, ..case }
+        });
+    }
+}
+
+#[test]
+fn any_length_takes_all_options() {
+    for (len, batch) in [(19, 9), (143, 5), (2 * 61, 3), (1009, 150)] {
+        for kind in [Kind::Complex, Kind::RealToComplex, Kind::ComplexToReal] {
+            let (row, result) = match kind {
+                Kind::RealToComplex => (len, len / 2 + 1),
+                Kind::ComplexToReal => (len / 2 + 1, len),
+                _ => (len, len),
+            };
+            let case = Case {
+                kind,
+                window: true,
+                input_scale: 2.0,
+                output_scale: 0.5,
+                ..Case::new(len, batch)
+            };
+            let short = Some(row - row / 4);
+            check(&Case {
+                input_len: short,
+                input: Some(Layout::rows(row)),
+                output: Some(Layout::rows(result + 1)),
+                ..case.clone()
+            });
+            check(&Case {
+                input: Some(Layout::columns(batch + 1)),
+                output: Some(Layout {
+                    stride: 2,
+                    distance: 2 * result,
+                }),
+                ..case
+            });
+        }
+    }
+    let layout = Some(Layout::rows(143 + 1));
+    check(&Case {
+        input: layout,
+        output: layout,
+        input_len: Some(100),
+        ..Case::new(143, 5)
+    });
+}
+
+#[test]
+fn a_way_that_does_not_take_a_length_says_why() {
+    for (builder, words) in [
+        (
+            Plan::builder(22).way(Way::Passes),
+            "the length 22 has another prime factor than 2, 3, 5 and 7; leave the way out",
+        ),
+        (Plan::builder(15).way(Way::Rows), "multiple of 8"),
+        (
+            Plan::builder(22).way(Way::Bluestein { convolution: 42 }),
+            "from 43 to 4294967295",
+        ),
+        (
+            Plan::builder(22).way(Way::Bluestein { convolution: 44 }),
+            "the length 44 has another prime factor",
+        ),
+        (
+            Plan::builder((1 << 31) + 11),
+            "factors than 2, 3, 5 and 7 is 2147483659, more than the limit of 2147483648",
+        ),
+    ] {
+        let text = refusal(&builder);
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+/// What a plan of any length owns: a convolution's row between its two transforms, for the rows that are done at once.
+#[test]
+fn the_scratch_memory_of_a_convolution_is_stated() {
+    let bench = bench();
+    let plan = Plan::builder(1009).batch(2).way(Way::Bluestein { convolution: 2048 });
+    let plan = plan.build(&bench.context, &bench.programs).unwrap();
+    let parts = plan.scratch_bytes(false) / (2 * 2048 * 8);
+    assert!(parts >= 1 && plan.scratch_bytes(false) == parts * 2 * 2048 * 8);
+    let schedule = plan.schedule(Direction::Forward, false).unwrap();
+    assert_eq!(schedule.scratch * 8, plan.scratch_bytes(false));
+    assert_eq!(
+        Plan::builder(64)
+            .build(&bench.context, &bench.programs)
+            .unwrap()
+            .scratch_bytes(true),
+        0
+    );
+}
+
+#[test]
 fn a_real_transform_has_one_direction_and_its_own_memory() {
     let bench = bench();
     for (kind, wrong, right) in [
@@ -618,8 +777,10 @@ proptest! {
 
 /// Lengths that the kernels take, batches, and layouts with gaps.
 fn cases() -> impl Strategy<Value = Case> {
-    let len = (0u32..7, 0u32..3, 0u32..3)
-        .prop_map(|(twos, threes, fives)| 2usize.pow(twos) * 3usize.pow(threes) * 5usize.pow(fives));
+    let smooth = (0u32..7, 0u32..3, 0u32..2, 0u32..2).prop_map(|(twos, threes, fives, sevens)| {
+        2usize.pow(twos) * 3usize.pow(threes) * 5usize.pow(fives) * 7usize.pow(sevens)
+    });
+    let len = prop_oneof![smooth, 1usize..3000];
     let kind = prop_oneof![
         Just(Kind::Complex),
         Just(Kind::RealToComplex),

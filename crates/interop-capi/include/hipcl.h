@@ -1498,12 +1498,11 @@ hipcl_status hipcl_cinverse_hermitian(hipcl_blas blas,
  * forward and then inverse gives `length` times the input. Several threads may use a plan at once.
  *
  * @param bridge  A bridge.
- * @param length  Numbers in a row: 2^a * 3^b * 5^c.
+ * @param length  Numbers in a row, any; 2^a * 3^b * 5^c * 7^d is fastest.
  * @param batch   Rows, at least 1.
  * @param fft     Receives the plan, which the caller destroys with hipcl_fft_destroy().
  *
- * Errors: HIPCL_ERROR_NOT_SUPPORTED for another length, where the text names the next one; HIPCL_ERROR_ARGUMENT for 0 or
- * more than the address space.
+ * Errors: HIPCL_ERROR_ARGUMENT for 0, a length from 2^31 on, or more than the address space.
  */
 hipcl_status hipcl_fft_create(hipcl_bridge bridge,
                               size_t length,
