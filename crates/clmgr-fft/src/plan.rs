@@ -322,6 +322,12 @@ impl Plan {
         self.0.spec.output
     }
 
+    /// Whether input and output may be the same memory: complex numbers in one layout.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        self.0.spec.not_in_place().is_none()
+    }
+
     /// The way in which the plan transforms: that of the complex transform which a real one is made of, which has half
     /// its length if that is even.
     #[must_use]

@@ -81,6 +81,35 @@ pub(crate) struct Spec {
     pub output_scale: f32,
 }
 
+impl Kind {
+    /// The numbers of a whole input row, of a transform of this length.
+    #[must_use]
+    pub const fn input_len(self, len: usize) -> usize {
+        match self {
+            Self::Complex | Self::RealToComplex => len,
+            Self::ComplexToReal => len / 2 + 1,
+        }
+    }
+
+    /// The numbers of an output row.
+    #[must_use]
+    pub const fn output_len(self, len: usize) -> usize {
+        match self {
+            Self::Complex | Self::ComplexToReal => len,
+            Self::RealToComplex => len / 2 + 1,
+        }
+    }
+
+    /// The types of input and output.
+    const fn numbers(self) -> (Number, Number) {
+        match self {
+            Self::Complex => (Number::Complex, Number::Complex),
+            Self::RealToComplex => (Number::Real, Number::Complex),
+            Self::ComplexToReal => (Number::Complex, Number::Real),
+        }
+    }
+}
+
 impl Number {
     /// The bytes of a number, of which its address is a multiple.
     #[must_use]
@@ -203,12 +232,8 @@ impl Spec {
         if u32::try_from(len).is_err() {
             return Err(too_large("the length of an FFT", len.to_string(), u32::MAX.into()));
         }
-        let (reads, writes, result) = match kind {
-            Kind::Complex => (Number::Complex, Number::Complex, len),
-            Kind::RealToComplex => (Number::Real, Number::Complex, len / 2 + 1),
-            Kind::ComplexToReal => (Number::Complex, Number::Real, len),
-        };
-        let most = most(kind, len);
+        let (reads, writes) = kind.numbers();
+        let (most, result) = (kind.input_len(len), kind.output_len(len));
         let input_len = options.input_len.unwrap_or(most);
         if input_len == 0 {
             return Err(zero("the length of an input row"));
@@ -287,7 +312,7 @@ impl Spec {
 
     /// The numbers of an input row that the transform takes.
     pub fn most(&self) -> usize {
-        most(self.kind, self.len)
+        self.kind.input_len(self.len)
     }
 
     /// Why the plan does not transform in this direction.
@@ -316,13 +341,6 @@ impl Spec {
                 from.stride, to.stride, from.distance, to.distance
             )
         })
-    }
-}
-
-fn most(kind: Kind, len: usize) -> usize {
-    match kind {
-        Kind::Complex | Kind::RealToComplex => len,
-        Kind::ComplexToReal => len / 2 + 1,
     }
 }
 

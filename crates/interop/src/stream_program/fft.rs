@@ -81,13 +81,17 @@ impl Bridge {
 }
 
 impl StreamFft {
-    /// Loads the kernels and tables of a direction, if not yet loaded.
+    /// Loads the kernels and tables of a direction, if not yet loaded, for transforms out of place and, where the plan does
+    /// such, in place.
     ///
     /// # Errors
     /// As [`Plan::prepare`] and [`Bridge::stream_program`].
     pub fn prepare(&self, direction: Direction) -> Result<()> {
         self.loaded(direction, false)?;
-        self.loaded(direction, true).map(drop)
+        match self.0.plan.is_in_place() {
+            true => self.loaded(direction, true).map(drop),
+            false => Ok(()),
+        }
     }
 
     /// Queues the transform of `data` into `out`, real or complex numbers as the plan has them.
