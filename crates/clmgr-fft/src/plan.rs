@@ -322,10 +322,13 @@ impl Plan {
         self.0.spec.output
     }
 
-    /// Whether input and output may be the same memory: complex numbers in one layout.
-    #[must_use]
-    pub fn is_in_place(&self) -> bool {
-        self.0.spec.not_in_place().is_none()
+    /// That input and output may be the same memory: complex numbers in one layout.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] if they may not.
+    pub fn check_in_place(&self) -> Result<()> {
+        self.0.spec.not_in_place().map_or(Ok(()), |reason| Err(refused(reason)))
     }
 
     /// The way in which the plan transforms: that of the complex transform which a real one is made of, which has half
@@ -348,9 +351,10 @@ impl Plan {
     }
 
     fn stages<'a>(&self, prepared: &'a Prepared, in_place: bool) -> Result<&'a Stages> {
-        prepared
-            .stages(in_place)
-            .ok_or_else(|| refused(self.0.spec.not_in_place().unwrap_or_default()))
+        if in_place {
+            self.check_in_place()?;
+        }
+        Ok(prepared.stages(in_place))
     }
 
     fn prepared(&self, direction: Direction) -> Result<Arc<Prepared>> {

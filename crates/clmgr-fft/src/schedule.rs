@@ -55,7 +55,7 @@ pub(crate) struct Prepared {
     /// Each once.
     pub tables: Vec<Arc<Table>>,
     out_of_place: Stages,
-    in_place: Option<Stages>,
+    in_place: Stages,
 }
 
 /// The launches of a transform.
@@ -111,17 +111,17 @@ impl Prepared {
         let stages = |in_place| Stages::new(&legs, completion.as_ref(), recipe, spec, scratch(in_place), in_place);
         Self {
             out_of_place: stages(false),
-            in_place: spec.not_in_place().is_none().then(|| stages(true)),
+            in_place: stages(true),
             kernels,
             tables,
         }
     }
 
-    /// None where the plan does not transform in place.
-    pub fn stages(&self, in_place: bool) -> Option<&Stages> {
+    /// In place, only of a plan that does so.
+    pub fn stages(&self, in_place: bool) -> &Stages {
         match in_place {
-            true => self.in_place.as_ref(),
-            false => Some(&self.out_of_place),
+            true => &self.in_place,
+            false => &self.out_of_place,
         }
     }
 }

@@ -500,6 +500,16 @@ fn lengths_with_any_factor_agree_with_double_precision() {
 }
 
 #[test]
+fn long_rows_keep_to_the_bound() {
+    for (len, batch) in [(1 << 14, 3), (1 << 16, 1), (120_000, 1), (117_649, 1), (1 << 20, 1)] {
+        check(&Case {
+            window: true,
+            ..Case::new(len, batch)
+        });
+    }
+}
+
+#[test]
 fn a_large_prime_length_is_as_exact() {
     check(&Case::new(100_003, 1));
     check(&Case {

@@ -88,9 +88,9 @@ impl StreamFft {
     /// As [`Plan::prepare`] and [`Bridge::stream_program`].
     pub fn prepare(&self, direction: Direction) -> Result<()> {
         self.loaded(direction, false)?;
-        match self.0.plan.is_in_place() {
-            true => self.loaded(direction, true).map(drop),
-            false => Ok(()),
+        match self.0.plan.check_in_place() {
+            Ok(()) => self.loaded(direction, true).map(drop),
+            Err(_) => Ok(()),
         }
     }
 
@@ -121,6 +121,7 @@ impl StreamFft {
     /// # Errors
     /// As [`enqueue`](Self::enqueue), and [`clmgr::Error::Launch`] for a plan that does not transform in place.
     pub fn enqueue_in_place(&self, stream: &Stream, direction: Direction, data: DeviceSliceMut<'_, C32>) -> Result<()> {
+        self.0.plan.check_in_place()?;
         let (len, address) = (data.len(), data.as_slice().as_ptr().addr());
         for side in [self.0.plan.input(), self.0.plan.output()] {
             check(side, Number::Complex, len, address)?;
