@@ -148,12 +148,11 @@ impl Bench {
 
     fn plan(&self, len: usize, batch: usize) -> clmgr_fft::Result<Plan> {
         let (context, programs) = (&self.context, &self.programs);
-        let way = match self.settings.way {
-            Some(way) => way,
-            None => Plan::new(context, programs, len, batch)?.way(),
-        };
-        let tuning = self.settings.tuning.clone();
-        Plan::with_tuning(context, programs, len, batch, way, tuning)
+        let plan = Plan::builder(len).batch(batch).tuning(self.settings.tuning.clone());
+        match self.settings.way {
+            Some(way) => plan.way(way).build(context, programs),
+            None => plan.build(context, programs),
+        }
     }
 
     fn measure(&self, len: usize, batch: usize) -> Result<(), Failure> {

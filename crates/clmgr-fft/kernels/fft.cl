@@ -1,4 +1,4 @@
-// Batched complex FFT of length 2^a 3^b 5^c, by Stockham's method.
+// Batched complex FFT of length 2^a 3^b 5^c 7^d, by Stockham's method.
 //
 // The plan (src/fft) puts defines in front of this text:
 //   FFT_N      length of the transforms that the kernel's passes make
@@ -6,7 +6,7 @@
 //   FFT_WIDE   defined: V is eight complex numbers, one work-item transforms eight columns at once.
 //              Otherwise V is one complex number.
 //   FFT_BODY   the passes, in order
-// and what the kernels want that follow: those of fft_wide.cl, fft_narrow.cl or fft_tile.cl.
+// and what the texts want that follow: fft_ends.cl, and one of fft_wide.cl, fft_narrow.cl and fft_tile.cl.
 //
 // A pass of radix R over a transform of length N, with S the product of the radices before it and
 // M = N / (R * S), does for all p < M and q < S:
@@ -33,6 +33,12 @@ typedef float2 V;
 #define SIN_72 0.951056516295153572f
 #define COS_144 -0.809016994374947424f
 #define SIN_144 0.587785252292473129f
+#define COS_51 0.623489801858733530525f
+#define SIN_51 0.781831482468029808708f
+#define COS_103 -0.222520933956314404289f
+#define SIN_103 0.974927912181823607018f
+#define COS_154 -0.900968867902419126236f
+#define SIN_154 0.433883739117558120475f
 #define SQRT_HALF 0.707106781186547524f
 #define COS_22 0.923879532511286756f
 #define SIN_22 0.382683432365089772f
@@ -79,6 +85,26 @@ static inline void fft5(V *a) {
     a[2] = ADD_TURNED(base2, side2);
     a[3] = SUB_TURNED(base2, side2);
     a[4] = SUB_TURNED(base1, side1);
+}
+
+// The angles are multiples of a seventh of a turn, 51 degrees.
+static inline void fft7(V *a) {
+    V s1 = a[1] + a[6], d1 = a[1] - a[6];
+    V s2 = a[2] + a[5], d2 = a[2] - a[5];
+    V s3 = a[3] + a[4], d3 = a[3] - a[4];
+    V base1 = fma(s3, (V)(COS_154), fma(s2, (V)(COS_103), fma(s1, (V)(COS_51), a[0])));
+    V base2 = fma(s3, (V)(COS_51), fma(s2, (V)(COS_154), fma(s1, (V)(COS_103), a[0])));
+    V base3 = fma(s3, (V)(COS_103), fma(s2, (V)(COS_51), fma(s1, (V)(COS_154), a[0])));
+    V side1 = fma(d3, (V)(SIN_154), fma(d2, (V)(SIN_103), d1 * SIN_51));
+    V side2 = fma(d3, (V)(-SIN_51), fma(d2, (V)(-SIN_154), d1 * SIN_103));
+    V side3 = fma(d3, (V)(SIN_103), fma(d2, (V)(-SIN_51), d1 * SIN_154));
+    a[0] += s1 + s2 + s3;
+    a[1] = ADD_TURNED(base1, side1);
+    a[2] = ADD_TURNED(base2, side2);
+    a[3] = ADD_TURNED(base3, side3);
+    a[4] = SUB_TURNED(base3, side3);
+    a[5] = SUB_TURNED(base2, side2);
+    a[6] = SUB_TURNED(base1, side1);
 }
 
 static inline void fft8(V *a) {
@@ -165,8 +191,18 @@ static inline void fft32(V *a) {
     }
 }
 
-#ifndef FFT_WIDE
 static inline float2 product(float2 a, float2 b) {
     return (float2)(fma(a.x, b.x, -a.y * b.y), fma(a.x, b.y, a.y * b.x));
 }
+
+#ifdef FFT_WIDE
+// The products of eight pairs of complex numbers.
+static inline V times_each(V v, V w) {
+    V re = w.s0022446688aaccee;
+    V im = w.s1133557799bbddff * ALTERNATING(-1.0f, 1.0f);
+    return fma(v, re, SWAP(v) * im);
+}
+
+static inline V load8(global const float2 *from) { return vload16(0, (global const float *)from); }
+static inline void store8(V v, global float2 *to) { vstore16(v, 0, (global float *)to); }
 #endif

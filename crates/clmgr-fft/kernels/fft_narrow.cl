@@ -3,12 +3,13 @@
 #ifdef FFT_LOCAL
 // GROUP transforms of length FFT_N in the local memory of a work-group of ITEMS work-items.
 
-#define READ_IN(t, i) (first + t < batch ? in[(first + t) * FFT_N + i] : (float2)(0.0f))
+#define READ_IN(t, i)                                                                              \
+    (first + t < batch ? LOAD(in + in_offset + (first + t) * LOAD_DISTANCE, i) : (float2)(0.0f))
 #define READ_LOCAL(t, i) work[t * FFT_N + i]
 #define WRITE_LOCAL(t, i, v) work[t * FFT_N + i] = v
 #define WRITE_OUT(t, i, v)                                                                         \
     if (first + t < batch)                                                                         \
-    out[(first + t) * FFT_N + i] = v
+    STORE(out + out_offset + (first + t) * STORE_DISTANCE, i, v)
 
 // In place, what one work-item read another one overwrites.
 #define READ_IN_FENCE (CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
@@ -44,7 +45,8 @@
     }
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void fft_local(global const float2 *in, global float2 *out, global const float *factors, ulong batch) {
+void fft_local(global const In *in, global Out *out, global const float *factors ENDS_PARAMS,
+               ulong in_offset, ulong out_offset, ulong batch) {
     local float2 work[GROUP * FFT_N];
     const uint item = get_local_id(0);
     const ulong first = get_group_id(0) * (ulong)GROUP;
@@ -57,15 +59,14 @@ void fft_local(global const float2 *in, global float2 *out, global const float *
 // factor of a butterfly is the product of an entry of a coarse and of a fine table.
 
 #define PASS(NAME, R, M, S)                                                                        \
-    kernel void NAME(global const float2 *in, global float2 *out, global const float2 *coarse,     \
-                     global const float2 *fine, ulong in_offset, ulong out_offset) {               \
+    kernel void NAME(global const In *in, global Out *out, global const float2 *coarse,            \
+                     global const float2 *fine ENDS_PARAMS, ulong in_offset, ulong out_offset) {   \
         const uint i = get_global_id(0), p = i / S, q = i % S;                                     \
-        const ulong offset = get_global_id(1) * (ulong)FFT_N;                                      \
-        global const float2 *x = in + in_offset + offset;                                          \
-        global float2 *y = out + out_offset + offset;                                              \
+        global const In *x = in + in_offset + get_global_id(1) * LOAD_DISTANCE;                    \
+        global Out *y = out + out_offset + get_global_id(1) * STORE_DISTANCE;                      \
         float2 a[R];                                                                               \
         for (uint j = 0; j < R; ++j)                                                               \
-            a[j] = x[i + (ulong)j * (FFT_N / R)];                                                  \
+            a[j] = LOAD(x, i + j * (FFT_N / R));                                                   \
         fft##R(a);                                                                                 \
         const uint turn = p * S;                                                                   \
         const float2 w = product(coarse[turn >> FINE_BITS], fine[turn & ((1 << FINE_BITS) - 1)]);  \
@@ -73,9 +74,9 @@ void fft_local(global const float2 *in, global float2 *out, global const float *
         power[0] = (float2)(1.0f, 0.0f);                                                           \
         for (uint j = 1; j < R; ++j)                                                               \
             power[j] = j == 1 ? w : product(power[j / 2], power[j - j / 2]);                       \
-        y[q + (ulong)S * R * p] = a[0];                                                            \
+        STORE(y, q + S * R * p, a[0]);                                                             \
         for (uint j = 1; j < R; ++j)                                                               \
-            y[q + (ulong)S * (R * p + j)] = product(a[j], power[j]);                               \
+            STORE(y, q + S * (R * p + j), product(a[j], power[j]));                                \
     }
 
 FFT_BODY

@@ -40,7 +40,7 @@
         const uint b = last_item + e * ITEMS;                                                      \
         if (LAST_INSIDE && HAS(b, R))                                                              \
             UNROLL for (uint j = 0; j < R; ++j)                                                    \
-                OUT(b, j, R) = a[e][j];                                                            \
+                OUT(b, j, R, a[e][j]);                                                             \
     }
 
 // a[j] times w^j. Four powers are kept at a time: registers are scarcer than products.
@@ -169,29 +169,42 @@ typedef float Word;
 #define TILE kernel __attribute__((reqd_work_group_size(COLUMNS * ITEMS, 1, 1)))
 #endif
 
-// Numbers j of butterfly b. Their distances are constants, which addresses may hold.
-#define AT(base, b, j, R, STEP) (base)[(b) * (STEP) + (j) * ((ulong)(FFT_N / (R)) * (STEP))]
+// Number j of butterfly b, in steps of STEP from `first` on. Where a number is read or written as it is, the distances
+// are constants, which addresses may hold.
+#ifdef LOAD_FUSED
+#define LOAD_AT(first, b, j, R, STEP) LOAD(x, (first) + ((b) + (j) * (FFT_N / (R))) * (STEP))
+#else
+#define LOAD_AT(first, b, j, R, STEP)                                                              \
+    (x + (first))[(b) * (STEP) + (j) * ((ulong)(FFT_N / (R)) * (STEP))]
+#endif
+#ifdef STORE_FUSED
+#define STORE_AT(first, b, j, R, STEP, v) STORE(y, (first) + ((b) + (j) * (FFT_N / (R))) * (STEP), v)
+#else
+#define STORE_AT(first, b, j, R, STEP, v)                                                          \
+    (y + (first))[(b) * (STEP) + (j) * ((ulong)(FFT_N / (R)) * (STEP))] = v
+#endif
 
 #if defined(FFT_FIRST) || defined(FFT_SECOND)
 
 #ifdef FFT_FIRST
 #define INSIDE (WIDTH % COLUMNS == 0 || place < WIDTH)
 #define LAST_INSIDE (WIDTH % COLUMNS == 0 || last_place < WIDTH)
-#define IN(b, j, R) AT(x, b, j, R, WIDTH)
+#define IN(b, j, R) LOAD_AT(place, b, j, R, WIDTH)
 #define BLOCKED(k) ((k) / BLOCK * (BLOCK * WIDTH) + (k) % BLOCK)
-#define OUT(b, j, R)                                                                               \
-    y[FFT_N / (R) % BLOCK == 0 ? BLOCKED(b) + (j) * ((ulong)(FFT_N / (R)) * WIDTH)                 \
-                               : BLOCKED((b) + (j) * (FFT_N / (R)))]
+#define OUT(b, j, R, v)                                                                            \
+    (y + last_place * BLOCK)[FFT_N / (R) % BLOCK == 0                                              \
+                                 ? BLOCKED(b) + (j) * ((ulong)(FFT_N / (R)) * WIDTH)               \
+                                 : BLOCKED((b) + (j) * (FFT_N / (R)))] = v
 #else
 #define INSIDE true
 #define LAST_INSIDE true
-#define IN(b, j, R) AT(x, b, j, R, COLUMNS)
-#define OUT(b, j, R) AT(y, b, j, R, WIDTH)
+#define IN(b, j, R) LOAD_AT(begin * FFT_N + column, b, j, R, COLUMNS)
+#define OUT(b, j, R, v) STORE_AT(place, b, j, R, WIDTH, v)
 #endif
 
-TILE void fft_tile(global const float2 *in, global float2 *out, global const float2 *roots,
-                   global const float2 *coarse, global const float2 *fine, ulong in_offset,
-                   ulong out_offset) {
+TILE void fft_tile(global const In *in, global Out *out, global const float2 *roots,
+                   global const float2 *coarse, global const float2 *fine ENDS_PARAMS,
+                   ulong in_offset, ulong out_offset) {
     local Word work[WORDS];
     const uint id = get_local_id(0);
     // Neighbouring work-items read numbers of neighbouring columns.
@@ -203,32 +216,26 @@ TILE void fft_tile(global const float2 *in, global float2 *out, global const flo
 #endif
     const uint begin = (uint)get_group_id(0) * COLUMNS;
     const uint place = begin + column, last_place = begin + last_column;
-    const ulong offset = get_group_id(1) * ((ulong)FFT_N * WIDTH);
-#ifdef FFT_FIRST
-    global const float2 *x = in + in_offset + offset + place;
-    global float2 *y = out + out_offset + offset + last_place * BLOCK;
-#else
-    global const float2 *x = in + in_offset + offset + begin * FFT_N + column;
-    global float2 *y = out + out_offset + offset + place;
-#endif
+    global const In *x = in + in_offset + get_group_id(1) * LOAD_DISTANCE;
+    global Out *y = out + out_offset + get_group_id(1) * STORE_DISTANCE;
     FFT_BODY
 }
 
 #else
 #define INSIDE (row < batch)
 #define LAST_INSIDE INSIDE
-#define IN(b, j, R) AT(x, b, j, R, 1)
-#define OUT(b, j, R) AT(y, b, j, R, 1)
+#define IN(b, j, R) LOAD_AT(0, b, j, R, 1)
+#define OUT(b, j, R, v) STORE_AT(0, b, j, R, 1, v)
 
-TILE void fft_tile(global const float2 *in, global float2 *out, global const float2 *roots,
-                   ulong batch) {
+TILE void fft_tile(global const In *in, global Out *out, global const float2 *roots ENDS_PARAMS,
+                   ulong in_offset, ulong out_offset, ulong batch) {
     local Word work[WORDS];
     const uint id = get_local_id(0);
     // Neighbouring work-items read neighbouring numbers of a row.
     const uint column = id / ITEMS, item = id % ITEMS, last_item = item;
     const ulong row = get_group_id(0) * (ulong)COLUMNS + column;
-    global const float2 *x = in + row * FFT_N;
-    global float2 *y = out + row * FFT_N;
+    global const In *x = in + in_offset + row * LOAD_DISTANCE;
+    global Out *y = out + out_offset + row * STORE_DISTANCE;
     FFT_BODY
 }
 #endif

@@ -9,13 +9,6 @@ static inline V times(V v, float4 w) {
     return fma(v, re, SWAP(v) * im);
 }
 
-// The products of eight pairs of complex numbers.
-static inline V times_each(V v, V w) {
-    V re = w.s0022446688aaccee;
-    V im = w.s1133557799bbddff * ALTERNATING(-1.0f, 1.0f);
-    return fma(v, re, SWAP(v) * im);
-}
-
 // Transposes 8 x 8 complex numbers, each moved as one lane.
 static inline void transpose(V *v) {
     Lanes r[8], s[8];
@@ -35,9 +28,6 @@ static inline void transpose(V *v) {
         v[i + 4] = as_float16((Lanes)(r[i].s4567, r[i + 4].s4567));
     }
 }
-
-static inline V load8(global const float2 *from) { return vload16(0, (global const float *)from); }
-static inline void store8(V v, global float2 *to) { vstore16(v, 0, (global float *)to); }
 
 #define LOAD_A(i) A[i]
 #define LOAD_B(i) B[i]
@@ -79,21 +69,22 @@ static inline void store8(V v, global float2 *to) { vstore16(v, 0, (global float
 // LINES is the number of transforms of a work-item. FFT_STAGED reads a row in order first: the eight
 // streams of a short row are too short for a processor's prefetcher.
 
-KERNEL void fft_rows(global const float2 *in, global float2 *out, global const float *factors,
-                     global const float2 *first, ulong batch) {
+KERNEL void fft_rows(global const In *in, global Out *out, global const float *factors,
+                     global const float2 *first ENDS_PARAMS, ulong in_offset, ulong out_offset,
+                     ulong batch) {
     V A[FFT_N];
     V B[FFT_N];
     const ulong begin = get_global_id(0) * (ulong)LINES;
     const ulong end = min(begin + LINES, batch);
     for (ulong line = begin; line < end; ++line) {
-        global const float2 *x = in + line * (8 * FFT_N);
-        global float2 *y = out + line * (8 * FFT_N);
+        global const In *x = in + in_offset + line * LOAD_DISTANCE;
+        global Out *y = out + out_offset + line * STORE_DISTANCE;
 #ifdef FFT_STAGED
         for (uint i = 0; i < FFT_N; ++i)
-            B[i] = load8(x + 8 * i);
+            B[i] = LOAD8(x, 8 * i);
 #define FIRST_LOAD(i) vload16(0, (private const float *)B + 2 * (i))
 #else
-#define FIRST_LOAD(i) load8(x + (i))
+#define FIRST_LOAD(i) LOAD8(x, i)
 #endif
         for (uint block = 0; block < FFT_N; block += 8) {
             // The last block may overlap the one before, whose results it repeats.
@@ -108,7 +99,7 @@ KERNEL void fft_rows(global const float2 *in, global float2 *out, global const f
             for (uint j = 0; j < 8; ++j)
                 A[p + j] = a[j];
         }
-#define STORE_OUT(i, v) store8(v, y + 8 * (i))
+#define STORE_OUT(i, v) STORE8(y, 8 * (i), v)
         FFT_BODY
     }
 }
@@ -118,7 +109,8 @@ KERNEL void fft_rows(global const float2 *in, global float2 *out, global const f
 // Eight transforms of length FFT_N at a time, which lie one behind the other. BLOCKS is the number
 // of such eights of a work-item.
 
-KERNEL void fft_columns(global const float2 *in, global float2 *out, global const float *factors,
+KERNEL void fft_columns(global const In *in, global Out *out,
+                        global const float *factors ENDS_PARAMS, ulong in_offset, ulong out_offset,
                         ulong batch) {
     V A[FFT_N];
     V B[FFT_N];
@@ -126,13 +118,13 @@ KERNEL void fft_columns(global const float2 *in, global float2 *out, global cons
     const ulong end = min(begin + 8 * BLOCKS, batch);
     for (ulong column = begin; column < end; column += 8) {
         const uint count = (uint)min((ulong)8, end - column);
-        global const float2 *x = in + column * FFT_N;
-        global float2 *y = out + column * FFT_N;
+        global const In *x = in + in_offset + column * LOAD_DISTANCE;
+        global Out *y = out + out_offset + column * STORE_DISTANCE;
         uint i = 0;
         for (; i + 8 <= FFT_N; i += 8) {
             V t[8];
             for (uint c = 0; c < 8; ++c)
-                t[c] = load8(x + min(c, count - 1) * FFT_N + i);
+                t[c] = LOAD8(x + min(c, count - 1) * LOAD_DISTANCE, i);
             transpose(t);
             for (uint k = 0; k < 8; ++k)
                 A[i + k] = t[k];
@@ -140,7 +132,7 @@ KERNEL void fft_columns(global const float2 *in, global float2 *out, global cons
         for (; i < FFT_N; ++i) {
             float2 t[8];
             for (uint c = 0; c < 8; ++c)
-                t[c] = x[min(c, count - 1) * FFT_N + i];
+                t[c] = LOAD(x + min(c, count - 1) * LOAD_DISTANCE, i);
             A[i] = (V)(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);
         }
         FFT_BODY
@@ -150,13 +142,13 @@ KERNEL void fft_columns(global const float2 *in, global float2 *out, global cons
                 t[k] = RESULT[i + k];
             transpose(t);
             for (uint c = 0; c < count; ++c)
-                store8(t[c], y + c * FFT_N + i);
+                STORE8(y + c * STORE_DISTANCE, i, t[c]);
         }
         for (; i < FFT_N; ++i) {
             float2 t[8];
             vstore16(RESULT[i], 0, (private float *)t);
             for (uint c = 0; c < count; ++c)
-                y[c * FFT_N + i] = t[c];
+                STORE(y + c * STORE_DISTANCE, i, t[c]);
         }
     }
 }
@@ -168,24 +160,19 @@ KERNEL void fft_columns(global const float2 *in, global float2 *out, global cons
 // steps and writes the matrix transposed; step two transforms the columns of that in place, which
 // leaves the result in order. FFT_N is HEIGHT.
 
-static inline float2 product(float2 a, float2 b) {
-    return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
-}
-
-KERNEL void fft_split(global const float2 *in, global float2 *out, global const float *factors,
+KERNEL void fft_split(global const In *in, global Out *out, global const float *factors,
                       global const float2 *coarse, global const float2 *fine,
-                      global const float2 *beside, ulong in_offset, ulong out_offset) {
+                      global const float2 *beside ENDS_PARAMS, ulong in_offset, ulong out_offset) {
     V A[FFT_N];
     V B[FFT_N];
     // The last eight may begin among those before, whose results it must not write: factors that
     // start from another column round otherwise.
     const uint column = min((uint)get_global_id(0) * 8, (uint)WIDTH - 8);
     const uint repeated = (uint)get_global_id(0) * 8 - column;
-    const ulong offset = get_global_id(1) * ((ulong)FFT_N * WIDTH);
-    global const float2 *x = in + in_offset + offset + column;
-    global float2 *y = out + out_offset + offset;
-#define LOAD_IN(i) load8(x + (ulong)WIDTH * (i))
-#define STORE_OUT(i, v) store8(v, y + column + (ulong)WIDTH * (i))
+    global const In *x = in + in_offset + get_global_id(1) * LOAD_DISTANCE;
+    global Out *y = out + out_offset + get_global_id(1) * STORE_DISTANCE;
+#define LOAD_IN(i) LOAD8(x, WIDTH * (i) + column)
+#define STORE_OUT(i, v) STORE8(y, WIDTH * (i) + column, v)
     FFT_BODY
 #ifdef FFT_TURN
     for (uint i = 0; i < FFT_N; i += 8) {
@@ -199,7 +186,7 @@ KERNEL void fft_split(global const float2 *in, global float2 *out, global const 
         transpose(t);
         for (uint c = 0; c < 8; ++c)
             if (c >= repeated)
-                store8(t[c], y + (ulong)(column + c) * FFT_N + i);
+                STORE8(y, (column + c) * FFT_N + i, t[c]);
     }
 #endif
 }

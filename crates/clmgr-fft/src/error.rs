@@ -6,17 +6,13 @@ use std::result;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The length has a prime factor other than 2, 3 and 5.
-    #[error(
-        "an FFT of length {len} is not supported: the length has the factor {factor}; use a length of the form 2^a*3^b*5^c, the next is {next}"
-    )]
-    Length {
-        /// The length.
-        len: usize,
-        /// The smallest prime factor that is not supported.
-        factor: usize,
-        /// The smallest supported length above.
-        next: usize,
+    /// An option of a [`Builder`](crate::Builder) does not fit.
+    #[error("the plan's `{option}`: {reason}")]
+    Option {
+        /// The method of the builder.
+        option: &'static str,
+        /// Why it does not fit, and what does.
+        reason: String,
     },
     /// An OpenCL call failed, or the device does not support the request.
     #[error(transparent)]
@@ -31,7 +27,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> Option<clmgr::opencl_sys::cl_int> {
         match self {
-            Self::Length { .. } => None,
+            Self::Option { .. } => None,
             Self::Cl(error) => error.code(),
         }
     }

@@ -7,16 +7,18 @@ use clmgr::{Arg, C32, Context, Error, ProgramCache, Queue, Result};
 use parking_lot::Mutex;
 
 use crate::Direction;
+use crate::builder::Builder;
 use crate::error;
-use crate::factor::radices;
 use crate::memory::Form;
-use crate::schedule::{Launch, Operand, Prepared, Schedule, Shape, Stages};
-use crate::scratch::{self, Scratches, grown};
+use crate::recipe::Recipe;
+use crate::schedule::{Launch, Operand, Prepared, Schedule, Stages};
+use crate::scratch::{Scratches, grown};
+use crate::spec::{Kind, Side, Spec, too_large};
 use crate::steps::Maker;
 use crate::tuning::Tuning;
-use crate::way::{Way, choose, suits};
+use crate::way::{Way, choose, choose_smooth, suits};
 
-/// The transform of `batch` rows of `len` complex numbers, one row behind the other.
+/// The transforms of a batch of rows.
 ///
 /// Several threads and queues may use a plan at the same time. Clones share the plan.
 #[derive(Clone)]
@@ -25,9 +27,10 @@ pub struct Plan(Arc<Inner>);
 struct Inner {
     context: Context,
     programs: ProgramCache,
-    len: usize,
-    batch: usize,
+    spec: Spec,
     way: Way,
+    /// That of each complex transform which it is made of.
+    inner: Way,
     tuning: Tuning,
     forward: Mutex<Option<Arc<Prepared>>>,
     inverse: Mutex<Option<Arc<Prepared>>>,
@@ -43,77 +46,37 @@ struct Places<'a> {
 }
 
 impl Plan {
-    /// Plans `batch` transforms of length `len`, in the way that suits the device.
-    ///
-    /// The kernels of a direction are compiled on its first use; [`prepare`](Self::prepare) does so
-    /// earlier.
+    /// Plans the transforms of `batch` rows of `len` complex numbers, one row behind the other.
     ///
     /// # Errors
     ///
-    /// [`Length`](crate::Error::Length) with the factor if `len` has one other than 2, 3 and 5;
-    /// [`Error::Zero`]; [`Error::TooLarge`] if the data does not fit into the address space;
-    /// [`Error::ContextMismatch`] if the cache is of another context.
+    /// As [`Builder::build`].
     pub fn new(context: &Context, programs: &ProgramCache, len: usize, batch: usize) -> error::Result<Self> {
-        radices(len, 8)?;
-        Self::with_way(context, programs, len, batch, choose(context, len))
+        Self::builder(len).batch(batch).build(context, programs)
     }
 
-    /// As [`new`](Self::new), in this way.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new), and [`Error::NotSupported`] if the way does not take this length on
-    /// this device.
-    pub fn with_way(
-        context: &Context,
-        programs: &ProgramCache,
-        len: usize,
-        batch: usize,
-        way: Way,
-    ) -> error::Result<Self> {
-        Self::with_tuning(context, programs, len, batch, way, Tuning::default())
+    /// Options for transforms of length `len`: real ones, short rows, windows, scales, strides.
+    pub fn builder(len: usize) -> Builder {
+        Builder::new(len)
     }
 
-    /// As [`with_way`](Self::with_way), with another shape of the work-groups than the rule's.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_way`](Self::with_way); [`Error::NotSupported`] too if the device does not take
-    /// such work-groups.
-    pub fn with_tuning(
-        context: &Context,
-        programs: &ProgramCache,
-        len: usize,
-        batch: usize,
-        way: Way,
-        tuning: Tuning,
-    ) -> error::Result<Self> {
-        radices(len, 8)?;
-        if batch == 0 {
-            return Err(Error::Zero {
-                what: "the number of transforms",
-            }
-            .into());
-        }
+    pub(crate) fn build(builder: &Builder, context: &Context, programs: &ProgramCache) -> error::Result<Self> {
+        let spec = Spec::new(&builder.options)?;
         if programs.context() != context {
             return Err(Error::ContextMismatch {
                 what: "the program cache",
             }
             .into());
         }
-        let all = len.checked_mul(batch);
-        let bytes = all.and_then(|all| all.checked_mul(size_of::<C32>()));
-        if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        let len = spec.transform();
+        let Some(way) = builder.way.or_else(|| choose(context, len)) else {
             return Err(too_large(
-                "the data of an FFT",
-                format!("{len} x {batch} complex numbers"),
-                isize::MAX as u64,
+                "the length of an FFT with other factors than 2, 3, 5 and 7",
+                len.to_string(),
+                1 << 31,
             ));
-        }
-        if u32::try_from(len).is_err() {
-            return Err(too_large("the length of an FFT", len.to_string(), u32::MAX.into()));
-        }
-        if let Err(reason) = suits(context, len, way, &tuning) {
+        };
+        if let Err(reason) = suits(context, len, way, &builder.tuning) {
             return Err(Error::NotSupported {
                 what: format!("an FFT of length {len} by {way}"),
                 device: context.device().name().to_owned(),
@@ -124,10 +87,13 @@ impl Plan {
         Ok(Self(Arc::new(Inner {
             context: context.clone(),
             programs: programs.clone(),
-            len,
-            batch,
+            spec,
             way,
-            tuning,
+            inner: match way {
+                Way::Bluestein { convolution } => choose_smooth(context, convolution),
+                way => way,
+            },
+            tuning: builder.tuning.clone(),
             forward: Mutex::default(),
             inverse: Mutex::default(),
             scratch: Scratches::default(),
@@ -138,7 +104,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`Program::build`](clmgr::Program::build).
+    /// [`Error::Launch`] if the plan does not transform in this direction; as
+    /// [`Program::build`](clmgr::Program::build).
     pub fn prepare(&self, direction: Direction) -> Result<()> {
         self.prepared(direction).map(drop)
     }
@@ -147,15 +114,16 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`Error::Launch`] unless both arguments are buffers or both are SVM pointers;
-    /// [`Error::ContextMismatch`] for a queue of another context; an error from building or launching.
+    /// [`Error::Launch`] unless both arguments are buffers or both are SVM pointers, if SVM pointers overlap, or if the plan
+    /// does not transform in this direction or not in place; [`Error::ContextMismatch`] for a queue of another context; an
+    /// error from building or launching.
     ///
     /// # Safety
     ///
-    /// Both arguments are alive, and stay alive as [`Kernel::launch`](clmgr::Kernel::launch) says. Each holds
-    /// `len * batch` complex numbers in single precision. They are the same, or do not overlap.
-    /// Until the transform has ended, nothing else writes either of them, and nothing else reads
-    /// `out`.
+    /// Both arguments are alive, and stay alive as [`Kernel::launch`](clmgr::Kernel::launch) says. `data` holds the
+    /// [`extent`](Side::extent) of [`input`](Self::input) and `out` that of [`output`](Self::output), of their types. They
+    /// are the same, or do not overlap. Until the transform has ended, nothing else writes either of them, and nothing else
+    /// reads `out`.
     pub unsafe fn enqueue(&self, queue: &Queue, direction: Direction, data: Arg<'_>, out: Arg<'_>) -> Result<()> {
         let inner = &*self.0;
         if queue.context() != &inner.context {
@@ -163,19 +131,35 @@ impl Plan {
         }
         let (form, in_place) = match (data, out) {
             (Arg::Mem(a), Arg::Mem(b)) => (Form::Object, a == b),
-            (Arg::Svm(a), Arg::Svm(b)) => (Form::Svm, a == b),
+            (Arg::Svm(a), Arg::Svm(b)) => {
+                self.check_apart(a.addr(), b.addr())?;
+                (Form::Svm, a == b)
+            }
             _ => {
-                return Err(Error::Launch {
-                    kernel: "fft".to_owned(),
-                    reason: "data and out must both be buffers or both be SVM pointers".to_owned(),
-                });
+                return Err(refused("data and out must both be buffers or both be SVM pointers"));
             }
         };
         let prepared = self.prepared(direction)?;
-        let stages = prepared.stages(in_place);
+        let stages = self.stages(&prepared, in_place)?;
         let places = Places { form, data, out };
         // SAFETY: the caller's promise.
         unsafe { self.enqueue_stages(queue, &prepared, stages, places) }
+    }
+
+    /// That the input from the first address on and the output from the second one on are the same memory, or do not
+    /// overlap.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] if they do.
+    pub fn check_apart(&self, data: usize, out: usize) -> Result<()> {
+        let (read, written) = (self.input().bytes(), self.output().bytes());
+        if data != out && data < out.saturating_add(written) && out < data.saturating_add(read) {
+            return Err(refused(format!(
+                "the {read} bytes of data from {data:#x} on and the {written} of out from {out:#x} on overlap; use one place for both, or separate memory"
+            )));
+        }
+        Ok(())
     }
 
     /// # Safety
@@ -223,11 +207,12 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`prepare`](Self::prepare), or an error from reading the tables.
+    /// As [`prepare`](Self::prepare), [`Error::Launch`] if the plan does not transform in place, or an error from reading
+    /// the tables.
     pub fn schedule(&self, direction: Direction, in_place: bool) -> Result<Schedule> {
         let prepared = self.prepared(direction)?;
         let queue = self.0.context.queue()?;
-        let stages = prepared.stages(in_place);
+        let stages = self.stages(&prepared, in_place)?;
         let tables = prepared.tables.iter();
         Ok(Schedule {
             launches: stages
@@ -244,19 +229,48 @@ impl Plan {
         })
     }
 
-    /// The least memory traffic of the transform in bytes: each number read once and written once.
+    /// The least memory traffic of the transform in bytes: each number of the input read once, each one of the output
+    /// written once.
     #[must_use]
     pub fn bytes_moved(&self) -> u64 {
-        2 * (self.0.len * self.0.batch * size_of::<C32>()) as u64
+        let (input, output) = (self.input(), self.output());
+        let row = input.len * input.number.bytes() + output.len * output.number.bytes();
+        (row * self.batch()) as u64
+    }
+
+    /// The memory traffic of the plan's kernels in bytes: what they read and write of the data, and of what they hand on
+    /// in [scratch memory](Self::scratch_bytes). Their tables are not counted.
+    #[must_use]
+    pub fn traffic(&self) -> u64 {
+        let row = self.recipe(self.usual_direction()).traffic_of_row(&self.0.spec);
+        (row * self.batch()) as u64
     }
 
     /// How often the data is read and written: the number of kernels, one behind the other.
     #[must_use]
     pub fn passes(&self) -> usize {
-        match self.0.way {
-            Way::Rows | Way::Columns | Way::Local | Way::Registers => 1,
-            Way::Split { .. } | Way::Stages { .. } => 2,
-            Way::Passes => radices(self.0.len, 16).map_or(1, |radices| radices.len()),
+        self.recipe(self.usual_direction()).passes()
+    }
+
+    /// The bytes of scratch memory that the plan allocates for each queue on which it is used; 0 if it needs none.
+    #[must_use]
+    pub fn scratch_bytes(&self, in_place: bool) -> usize {
+        let recipe = self.recipe(self.usual_direction());
+        recipe.scratch(self.context(), self.batch(), in_place).len() * size_of::<C32>()
+    }
+
+    /// The bound of the error of a row: the norm of the difference to the exact result, as a part of that result's norm.
+    ///
+    /// With u = 2<sup>-24</sup>, half the distance from 1 to the next number, it is u (log2 `len` + 4), and for
+    /// [`Bluestein`](Way::Bluestein) u (2 log2 `convolution` + 8). Errors of rounding that all add up could exceed it; those
+    /// of signals and noise stay at half of it.
+    #[must_use]
+    pub fn error_bound(&self) -> f64 {
+        let unit = f64::from(f32::EPSILON) / 2.0;
+        let steps = |len: usize| (len as f64).log2() + 4.0;
+        unit * match self.way() {
+            Way::Bluestein { convolution } => 2.0 * steps(convolution),
+            _ => steps(self.len()),
         }
     }
 
@@ -281,23 +295,73 @@ impl Plan {
     #[must_use]
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
-        self.0.len
+        self.0.spec.len
     }
 
     /// The number of transforms.
     #[must_use]
     pub fn batch(&self) -> usize {
-        self.0.batch
+        self.0.spec.batch
     }
 
-    /// The way in which the plan transforms.
+    /// What it reads and writes.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.0.spec.kind
+    }
+
+    /// The input.
+    #[must_use]
+    pub fn input(&self) -> Side {
+        self.0.spec.input
+    }
+
+    /// The output.
+    #[must_use]
+    pub fn output(&self) -> Side {
+        self.0.spec.output
+    }
+
+    /// That input and output may be the same memory: complex numbers in one layout.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Launch`] if they may not.
+    pub fn check_in_place(&self) -> Result<()> {
+        self.0.spec.not_in_place().map_or(Ok(()), |reason| Err(refused(reason)))
+    }
+
+    /// The way in which the plan transforms: that of the complex transform which a real one is made of, which has half
+    /// its length if that is even.
     #[must_use]
     pub fn way(&self) -> Way {
         self.0.way
     }
 
+    fn recipe(&self, direction: Direction) -> Recipe {
+        Recipe::new(&self.0.spec, self.0.way, self.0.inner, direction)
+    }
+
+    /// The only direction of a real transform, or one of the two, whose kernels move the same bytes.
+    fn usual_direction(&self) -> Direction {
+        match self.kind() {
+            Kind::ComplexToReal => Direction::Inverse,
+            Kind::Complex | Kind::RealToComplex => Direction::Forward,
+        }
+    }
+
+    fn stages<'a>(&self, prepared: &'a Prepared, in_place: bool) -> Result<&'a Stages> {
+        if in_place {
+            self.check_in_place()?;
+        }
+        Ok(prepared.stages(in_place))
+    }
+
     fn prepared(&self, direction: Direction) -> Result<Arc<Prepared>> {
         let inner = &*self.0;
+        if let Some(reason) = inner.spec.wrong_direction(direction) {
+            return Err(refused(reason));
+        }
         let place = match direction {
             Direction::Forward => &inner.forward,
             Direction::Inverse => &inner.inverse,
@@ -306,35 +370,47 @@ impl Plan {
         if let Some(prepared) = &*kept {
             return Ok(prepared.clone());
         }
-        let steps = Maker {
-            context: &inner.context,
-            programs: &inner.programs,
-            len: inner.len,
-            batch: inner.batch,
-            tuning: &inner.tuning,
-        }
-        .make(inner.way, direction)?;
-        let shape = Shape {
-            way: inner.way,
-            len: inner.len,
-            batch: inner.batch,
-            scratch: scratch::bytes(&inner.context),
+        let queue = inner.context.queue()?;
+        let recipe = self.recipe(direction);
+        let steps = |leg| {
+            Maker {
+                context: &inner.context,
+                programs: &inner.programs,
+                queue: &queue,
+                tuning: &inner.tuning,
+                leg,
+            }
+            .make()
         };
-        let prepared = Arc::new(Prepared::new(steps, shape));
+        let steps = recipe.legs.iter().map(steps).collect::<Result<_>>()?;
+        let completion = recipe.completion.as_ref();
+        let completion = completion.map(|completion| completion.make(&inner.context, &inner.programs, &queue));
+        let scratch = |in_place| recipe.scratch(&inner.context, inner.spec.batch, in_place);
+        let prepared = Arc::new(Prepared::new(
+            steps,
+            completion.transpose()?,
+            &recipe,
+            &inner.spec,
+            scratch,
+        ));
         *kept = Some(prepared.clone());
         Ok(prepared)
     }
 }
 
-fn too_large(what: &'static str, got: String, limit: u64) -> error::Error {
-    Error::TooLarge { what, got, limit }.into()
+fn refused(reason: impl Into<String>) -> Error {
+    Error::Launch {
+        kernel: "fft".to_owned(),
+        reason: reason.into(),
+    }
 }
 
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
-            .field("len", &self.0.len)
-            .field("batch", &self.0.batch)
+            .field("len", &self.0.spec.len)
+            .field("batch", &self.0.spec.batch)
+            .field("kind", &self.0.spec.kind)
             .field("way", &self.0.way)
             .finish_non_exhaustive()
     }

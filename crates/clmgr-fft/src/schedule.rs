@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use clmgr::{C32, Kernel, NdRange};
+use clmgr::{Kernel, NdRange};
 
-use crate::route::{Place, Route};
-use crate::steps::{Steps, Table};
-use crate::way::Way;
+use crate::recipe::{Recipe, Scratch};
+use crate::route::Place;
+use crate::spec::Spec;
+use crate::steps::{Grid, Step, Table};
 
 /// A transform as launches in order, for code that launches OpenCL kernels itself. From
 /// [`Plan::schedule`](crate::Plan::schedule).
@@ -36,9 +37,9 @@ pub struct Launch {
 /// An argument of a [`Launch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// What is transformed; only read.
+    /// The input; only read.
     Data,
-    /// The result; the same memory as [`Data`](Self::Data) for a transform in place.
+    /// The output; the same memory as [`Data`](Self::Data) for a transform in place.
     Out,
     /// The scratch memory.
     Scratch,
@@ -71,18 +72,23 @@ pub(crate) struct Stage {
     pub operands: Vec<Operand>,
 }
 
-/// The shape of a plan.
-#[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    pub way: Way,
-    pub len: usize,
-    pub batch: usize,
-    /// Bytes of scratch memory to keep to.
-    pub scratch: usize,
+/// A kernel between two places.
+struct Pass {
+    kernel: usize,
+    grid: Grid,
+    tables: Vec<Operand>,
 }
 
 impl Prepared {
-    pub fn new(steps: Steps, shape: Shape) -> Self {
+    /// Of a recipe's steps, by leg, and its completion.
+    pub fn new(
+        legs: Vec<Vec<Step>>,
+        completion: Option<Step>,
+        recipe: &Recipe,
+        spec: &Spec,
+        scratch: impl Fn(bool) -> Scratch,
+    ) -> Self {
+        let mut kernels = Vec::new();
         let mut tables: Vec<Arc<Table>> = Vec::new();
         let mut operand = |table: &Arc<Table>| {
             let known = tables.iter().position(|other| Arc::ptr_eq(other, table));
@@ -91,19 +97,27 @@ impl Prepared {
                 tables.len() - 1
             }))
         };
-        let of_kernels: Vec<Vec<Operand>> = steps
-            .tables
-            .iter()
-            .map(|list| list.iter().map(&mut operand).collect())
-            .collect();
+        let mut pass = |step: Step| {
+            kernels.push(step.kernel);
+            Pass {
+                kernel: kernels.len() - 1,
+                grid: step.grid,
+                tables: step.tables.iter().map(&mut operand).collect(),
+            }
+        };
+        let legs = legs.into_iter().map(|steps| steps.into_iter().map(&mut pass).collect());
+        let legs: Vec<Vec<Pass>> = legs.collect();
+        let completion = completion.map(&mut pass);
+        let stages = |in_place| Stages::new(&legs, completion.as_ref(), recipe, spec, scratch(in_place), in_place);
         Self {
-            out_of_place: shape.stages(&steps.ranges, &of_kernels, false),
-            in_place: shape.stages(&steps.ranges, &of_kernels, true),
-            kernels: steps.kernels,
+            out_of_place: stages(false),
+            in_place: stages(true),
+            kernels,
             tables,
         }
     }
 
+    /// In place, only of a plan that does so.
     pub fn stages(&self, in_place: bool) -> &Stages {
         match in_place {
             true => &self.in_place,
@@ -112,67 +126,63 @@ impl Prepared {
     }
 }
 
-impl Shape {
-    fn stages(&self, ranges: &[NdRange], tables: &[Vec<Operand>], in_place: bool) -> Stages {
-        match self.way {
-            Way::Rows | Way::Columns | Way::Local | Way::Registers => {
-                let mut operands = vec![Operand::Data, Operand::Out];
-                operands.extend(&tables[0]);
-                operands.push(Operand::Number(self.batch as u64));
-                let (kernel, range) = (0, ranges[0]);
-                Stages {
-                    list: vec![Stage {
-                        kernel,
-                        range,
-                        operands,
-                    }],
-                    scratch: 0,
-                }
-            }
-            Way::Split { .. } | Way::Stages { .. } | Way::Passes => self.steps(ranges, tables, in_place),
-        }
-    }
-
-    /// Several kernels that hand the data on, a chunk of the batch at a time. A kernel takes the offset of
-    /// its place in elements. The order of the launches keeps a chunk from overwriting scratch memory that
-    /// the one before still reads.
-    fn steps(&self, ranges: &[NdRange], tables: &[Vec<Operand>], in_place: bool) -> Stages {
-        let route = Route::of(self.way, ranges.len(), in_place);
-        let chunk = match self.len * size_of::<C32>() * route.scratches {
-            0 => self.batch,
-            bytes => (self.scratch / bytes).clamp(1, self.batch),
-        };
-        let second = (self.len * chunk) as u64;
+impl Stages {
+    /// As many rows at a time as the scratch memory takes. The order of the launches keeps these rows from overwriting
+    /// what the ones before still read.
+    fn new(
+        legs: &[Vec<Pass>],
+        completion: Option<&Pass>,
+        recipe: &Recipe,
+        spec: &Spec,
+        scratch: Scratch,
+        in_place: bool,
+    ) -> Self {
+        let routes = recipe.routes(in_place);
+        let last = legs.len() - 1;
         let mut list = Vec::new();
         let mut begin = 0;
-        while begin < self.batch {
-            let rows = chunk.min(self.batch - begin);
-            let start = (begin * self.len) as u64;
-            let place = |place: Place| match place {
-                Place::Data => (Operand::Data, start),
-                Place::Out => (Operand::Out, start),
-                Place::First => (Operand::Scratch, 0),
-                Place::Second => (Operand::Scratch, second),
-            };
-            for (kernel, range) in ranges.iter().enumerate() {
-                let (from, from_offset) = place(route.places[kernel]);
-                let (to, to_offset) = place(route.places[kernel + 1]);
-                let mut operands = vec![from, to];
-                operands.extend(&tables[kernel]);
-                operands.extend([Operand::Number(from_offset), Operand::Number(to_offset)]);
-                let mut range = *range;
-                range.global[1] = rows;
-                list.push(Stage {
-                    kernel,
-                    range,
-                    operands,
-                });
+        while begin < spec.batch {
+            let rows = scratch.rows.min(spec.batch - begin);
+            let part = |index: usize| (Operand::Scratch, index * scratch.part);
+            for (index, (passes, route)) in legs.iter().zip(&routes).enumerate() {
+                // Between two legs the data is in the first part.
+                let place = |place: Place| match place {
+                    Place::Data if index > 0 => part(0),
+                    Place::Out if index < last => part(0),
+                    Place::Data => (Operand::Data, begin * spec.input.layout.distance),
+                    Place::Out => (Operand::Out, begin * spec.output.layout.distance),
+                    Place::First => part(last),
+                    Place::Second => part(last + 1),
+                };
+                for (pass, places) in passes.iter().zip(route.places.windows(2)) {
+                    let (from, to) = (place(places[0]), place(places[1]));
+                    list.push(pass.stage(from, to, rows));
+                }
             }
+            let out = (Operand::Out, begin * spec.output.layout.distance);
+            list.extend(completion.map(|pass| pass.stage(out, out, rows)));
             begin += rows;
         }
-        Stages {
+        Self {
             list,
-            scratch: self.len * chunk * route.scratches,
+            scratch: scratch.len(),
+        }
+    }
+}
+
+impl Pass {
+    /// A kernel takes the offsets of its places in their numbers.
+    fn stage(&self, from: (Operand, usize), to: (Operand, usize), rows: usize) -> Stage {
+        let mut operands = vec![from.0, to.0];
+        operands.extend(&self.tables);
+        operands.extend([Operand::Number(from.1 as u64), Operand::Number(to.1 as u64)]);
+        if self.grid.counts_rows() {
+            operands.push(Operand::Number(rows as u64));
+        }
+        Stage {
+            kernel: self.kernel,
+            range: self.grid.range(rows),
+            operands,
         }
     }
 }

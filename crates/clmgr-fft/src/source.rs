@@ -6,13 +6,15 @@ use crate::Direction;
 use crate::tables::FINE_BITS;
 
 const BUTTERFLIES: &str = include_str!("../kernels/fft.cl");
+const ENDS: &str = include_str!("../kernels/fft_ends.cl");
 
 /// The kernels behind the butterflies.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Template {
     Wide,
     Narrow,
     Tile,
+    Halves,
 }
 
 impl Template {
@@ -21,11 +23,13 @@ impl Template {
             Self::Wide => include_str!("../kernels/fft_wide.cl"),
             Self::Narrow => include_str!("../kernels/fft_narrow.cl"),
             Self::Tile => include_str!("../kernels/fft_tile.cl"),
+            Self::Halves => include_str!("../kernels/fft_halves.cl"),
         }
     }
 }
 
 /// The source of a program, before its template.
+#[derive(PartialEq)]
 pub(crate) struct Source {
     defines: String,
     template: Template,
@@ -43,7 +47,7 @@ impl Source {
         };
         let source = match template {
             Template::Wide => source.define("FFT_WIDE", 1),
-            Template::Narrow | Template::Tile => source,
+            Template::Narrow | Template::Tile | Template::Halves => source,
         };
         source
             .define("FFT_N", len)
@@ -58,8 +62,9 @@ impl Source {
     }
 
     pub fn finish(mut self) -> String {
-        self.defines.push_str(BUTTERFLIES);
-        self.defines.push_str(self.template.text());
+        for text in [BUTTERFLIES, ENDS, self.template.text()] {
+            self.defines.push_str(text);
+        }
         self.defines
     }
 }
@@ -130,17 +135,11 @@ pub(crate) fn local_body(radices: &[usize], offsets: &[usize], group: usize, ite
     body
 }
 
-/// A kernel for each pass in global memory.
-pub(crate) fn global_body(radices: &[usize]) -> String {
-    let mut body = String::new();
-    let mut s = 1;
-    let mut rest: usize = radices.iter().product();
-    for (index, &radix) in radices.iter().enumerate() {
-        rest /= radix;
-        let _ = write!(body, "PASS({}, {radix}, {rest}, {s}) ", pass_name(index));
-        s *= radix;
-    }
-    body
+/// A pass in global memory: the kernel of this index.
+pub(crate) fn global_body(radices: &[usize], index: usize) -> String {
+    let s: usize = radices[..index].iter().product();
+    let rest: usize = radices[index + 1..].iter().product();
+    format!("PASS({}, {}, {rest}, {s}) ", pass_name(index), radices[index])
 }
 
 pub(crate) fn pass_name(index: usize) -> String {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use clmgr::{Arg, C32, Context, Error, Kernel, NdRange, ProgramCache, Queue, Result};
 
 use crate::Direction;
-use crate::factor::radices;
+use crate::ends::{Load, Store, literal};
+use crate::factor::{not_smooth, radices};
 use crate::memory::{Form, Memory};
+use crate::recipe::{Completion, Leg};
 use crate::source::{Source, Template, WidePasses, global_body, local_body, pass_name, wide_body};
-use crate::tables::{beside_factors, coarse_and_fine, pass_factors, roots, row_factors};
+use crate::tables::{beside_factors, coarse_and_fine, first_roots, pass_factors, roots, row_factors};
 use crate::tile::{Tile, Transforms};
 use crate::tuning::{Tuning, registers, rows, steps};
 use crate::way::{LocalShape, Way};
@@ -18,12 +20,37 @@ const LONGEST_STAGED: usize = 2048;
 /// About the bytes that a work-item on a CPU should have, so its start costs nothing.
 const BYTES_OF_ITEM: usize = 64 << 10;
 
-/// The kernels and tables of one direction.
-pub(crate) struct Steps {
-    pub kernels: Vec<Kernel>,
-    /// For each kernel, the tables that follow its data arguments.
-    pub tables: Vec<Vec<Arc<Table>>>,
-    pub ranges: Vec<NdRange>,
+/// A kernel of a leg.
+pub(crate) struct Step {
+    pub kernel: Kernel,
+    /// The tables that follow its data arguments.
+    pub tables: Vec<Arc<Table>>,
+    pub grid: Grid,
+}
+
+/// The work-items of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) enum Grid {
+    /// Work-groups of `items` work-items, each for `rows` rows. The kernel is told how many rows there are.
+    Groups { rows: usize, items: usize },
+    /// These for each row.
+    Each(NdRange),
+}
+
+impl Grid {
+    pub fn range(self, rows: usize) -> NdRange {
+        match self {
+            Self::Groups { rows: each, items } => NdRange::d1_local(rows.div_ceil(each) * items, items),
+            Self::Each(mut range) => {
+                range.global[1] = rows;
+                range
+            }
+        }
+    }
+
+    pub fn counts_rows(self) -> bool {
+        matches!(self, Self::Groups { .. })
+    }
 }
 
 /// Factors in device memory.
@@ -49,50 +76,129 @@ impl Table {
     }
 }
 
-/// Makes the steps of a plan.
+/// Makes the steps of a leg.
 pub(crate) struct Maker<'a> {
     pub context: &'a Context,
     pub programs: &'a ProgramCache,
-    pub len: usize,
-    pub batch: usize,
+    pub queue: &'a Queue,
     pub tuning: &'a Tuning,
+    pub leg: &'a Leg,
+}
+
+impl Completion {
+    /// Its kernel.
+    pub fn make(&self, context: &Context, programs: &ProgramCache, queue: &Queue) -> Result<Step> {
+        let source = Source::new(Template::Halves, self.half, Direction::Forward)
+            .define("STRIDE", format_args!("{}ul", self.layout.stride))
+            .define("DISTANCE", format_args!("{}ul", self.layout.distance))
+            .define("SCALE", literal(self.scale));
+        let roots = first_roots(self.half / 2 + 1, 2 * self.half, Direction::Forward);
+        let roots = Memory::filled(context, queue, &roots)?;
+        Ok(Step {
+            kernel: programs.get(&source.finish(), "")?.kernel("fft_halves")?,
+            tables: vec![Arc::new(Table::Complex(roots))],
+            grid: Grid::Each(NdRange::d2(self.half / 2 + 1, 1)),
+        })
+    }
+}
+
+/// What a kernel of a leg has of the leg's ends.
+#[derive(Clone, Copy)]
+struct Ends {
+    loads: bool,
+    stores: bool,
+}
+
+const BOTH: Ends = Ends {
+    loads: true,
+    stores: true,
+};
+
+impl Ends {
+    /// Of the kernel with this index.
+    fn of(index: usize, kernels: usize) -> Self {
+        Self {
+            loads: index == 0,
+            stores: index + 1 == kernels,
+        }
+    }
 }
 
 impl Maker<'_> {
-    /// The kernels and tables for `way`, which suits the length.
-    pub fn make(&self, way: Way, direction: Direction) -> Result<Steps> {
-        let queue = self.context.queue()?;
-        let steps = match way {
-            Way::Rows => self.make_rows(direction, &queue)?,
-            Way::Columns => self.make_columns(direction, &queue)?,
-            Way::Split { height, width } => self.make_split(direction, &queue, height, width)?,
-            Way::Local => self.make_local(direction, &queue)?,
-            Way::Registers => self.make_registers(direction, &queue)?,
-            Way::Stages { height, width } => self.make_stages(direction, &queue, height, width)?,
-            Way::Passes => self.make_passes(direction, &queue)?,
-        };
-        Ok(steps)
+    /// The kernels and tables of the leg's way, which suits its length.
+    pub fn make(&self) -> Result<Vec<Step>> {
+        match self.leg.way {
+            Way::Rows => self.make_rows(),
+            Way::Columns => self.make_columns(),
+            Way::Split { height, width } => self.make_split(height, width),
+            Way::Local => self.make_local(),
+            Way::Registers => self.make_registers(),
+            Way::Stages { height, width } => self.make_stages(height, width),
+            // A recipe has no such leg: its way would be that of the convolution.
+            Way::Passes | Way::Bluestein { .. } => self.make_passes(),
+        }
     }
 
     /// Those of a length that the plan has accepted.
     fn radices(&self, len: usize, largest: usize) -> Result<Vec<usize>> {
-        radices(len, largest).map_err(|error| self.refused(error.to_string()))
+        radices(len, largest).ok_or_else(|| self.refused(not_smooth(len)))
+    }
+
+    /// A kernel's source, which makes transforms of this length.
+    fn source(&self, template: Template, len: usize, ends: Ends) -> Source {
+        let leg = self.leg;
+        let source = Source::new(template, len, leg.direction);
+        let source = match ends.loads {
+            true => leg.load.define(source),
+            false => Load::plain(leg.len).define(source),
+        };
+        match ends.stores {
+            true => leg.store.define(source, leg.len),
+            false => Store::plain(leg.len).define(source, leg.len),
+        }
     }
 
     fn kernel(&self, source: Source, name: &str) -> Result<Kernel> {
         self.programs.get(&source.finish(), "")?.kernel(name)
     }
 
-    fn floats(&self, queue: &Queue, data: &[f32]) -> Result<Arc<Table>> {
-        Ok(Arc::new(Table::Floats(Memory::filled(self.context, queue, data)?)))
+    fn floats(&self, data: &[f32]) -> Result<Arc<Table>> {
+        Ok(Arc::new(Table::Floats(Memory::filled(self.context, self.queue, data)?)))
     }
 
-    fn complex(&self, queue: &Queue, data: &[C32]) -> Result<Arc<Table>> {
-        Ok(Arc::new(Table::Complex(Memory::filled(self.context, queue, data)?)))
+    fn complex(&self, data: &[C32]) -> Result<Arc<Table>> {
+        Ok(Arc::new(Table::Complex(Memory::filled(
+            self.context,
+            self.queue,
+            data,
+        )?)))
     }
 
-    fn make_rows(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let inner_len = self.len / 8;
+    /// The kernel's own tables and those of its ends, in the order of `ENDS_PARAMS`.
+    fn tables(&self, mut own: Vec<Arc<Table>>, ends: Ends) -> Result<Vec<Arc<Table>>> {
+        let Leg { load, store, .. } = self.leg;
+        if ends.loads {
+            if let Some(window) = &load.window {
+                own.push(self.floats(window)?);
+            }
+            if let Some(roots) = load.roots() {
+                own.push(self.complex(&roots)?);
+            }
+            if let Some(chirp) = load.chirp {
+                own.push(self.complex(&chirp.table())?);
+            }
+        }
+        if ends.stores
+            && let Some(chirp) = store.chirp
+        {
+            own.push(self.complex(&chirp.table())?);
+        }
+        Ok(own)
+    }
+
+    fn make_rows(&self) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let inner_len = len / 8;
         let radices = self.radices(inner_len, 8)?;
         let factors = pass_factors(&radices, direction, true);
         let (body, _) = wide_body(&WidePasses {
@@ -101,26 +207,26 @@ impl Maker<'_> {
             load: "LOAD_A",
             store: Some("STORE_OUT"),
         });
-        let lines = (BYTES_OF_ITEM / (self.len * size_of::<C32>())).max(1);
-        let mut source = Source::new(Template::Wide, inner_len, direction)
+        let lines = (BYTES_OF_ITEM / (len * size_of::<C32>())).max(1);
+        let mut source = self
+            .source(Template::Wide, inner_len, BOTH)
             .define("FFT_ROWS", 1)
             .define("LINES", lines)
             .define("FFT_BODY", body);
-        if self.len <= LONGEST_STAGED {
+        if len <= LONGEST_STAGED {
             source = source.define("FFT_STAGED", 1);
         }
-        Ok(Steps {
-            kernels: vec![self.kernel(source, "fft_rows")?],
-            tables: vec![vec![
-                self.floats(queue, &factors.data)?,
-                self.complex(queue, &row_factors(self.len, direction))?,
-            ]],
-            ranges: vec![NdRange::d1_local(self.batch.div_ceil(lines), 1)],
-        })
+        let own = vec![self.floats(&factors.data)?, self.complex(&row_factors(len, direction))?];
+        Ok(vec![Step {
+            kernel: self.kernel(source, "fft_rows")?,
+            tables: self.tables(own, BOTH)?,
+            grid: Grid::Groups { rows: lines, items: 1 },
+        }])
     }
 
-    fn make_columns(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = self.radices(self.len, 8)?;
+    fn make_columns(&self) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let radices = self.radices(len, 8)?;
         let factors = pass_factors(&radices, direction, true);
         let (body, result) = wide_body(&WidePasses {
             radices: &radices,
@@ -128,27 +234,31 @@ impl Maker<'_> {
             load: "LOAD_A",
             store: None,
         });
-        let blocks = (BYTES_OF_ITEM / (8 * self.len * size_of::<C32>())).max(1);
-        let source = Source::new(Template::Wide, self.len, direction)
+        let blocks = (BYTES_OF_ITEM / (8 * len * size_of::<C32>())).max(1);
+        let source = self
+            .source(Template::Wide, len, BOTH)
             .define("FFT_COLUMNS", 1)
             .define("BLOCKS", blocks)
             .define("RESULT", result)
             .define("FFT_BODY", body);
-        Ok(Steps {
-            kernels: vec![self.kernel(source, "fft_columns")?],
-            tables: vec![vec![self.floats(queue, &factors.data)?]],
-            ranges: vec![NdRange::d1_local(self.batch.div_ceil(8 * blocks), 1)],
-        })
+        Ok(vec![Step {
+            kernel: self.kernel(source, "fft_columns")?,
+            tables: self.tables(vec![self.floats(&factors.data)?], BOTH)?,
+            grid: Grid::Groups {
+                rows: 8 * blocks,
+                items: 1,
+            },
+        }])
     }
 
-    fn make_split(&self, direction: Direction, queue: &Queue, height: usize, width: usize) -> Result<Steps> {
-        let (coarse, fine) = coarse_and_fine(self.len, direction);
-        let coarse = self.complex(queue, &coarse)?;
-        let fine = self.complex(queue, &fine)?;
-        let mut kernels = Vec::new();
-        let mut tables = Vec::new();
-        let mut ranges = Vec::new();
-        for (length, columns, turns) in [(height, width, true), (width, height, false)] {
+    fn make_split(&self, height: usize, width: usize) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let (coarse, fine) = coarse_and_fine(len, direction);
+        let coarse = self.complex(&coarse)?;
+        let fine = self.complex(&fine)?;
+        let mut steps = Vec::new();
+        for (index, (length, columns)) in [(height, width), (width, height)].into_iter().enumerate() {
+            let (ends, turns) = (Ends::of(index, 2), index == 0);
             let radices = self.radices(length, 8)?;
             let factors = pass_factors(&radices, direction, true);
             let (body, result) = wide_body(&WidePasses {
@@ -157,7 +267,8 @@ impl Maker<'_> {
                 load: "LOAD_IN",
                 store: (!turns).then_some("STORE_OUT"),
             });
-            let mut source = Source::new(Template::Wide, length, direction)
+            let mut source = self
+                .source(Template::Wide, length, ends)
                 .define("FFT_SPLIT", 1)
                 .define("WIDTH", columns)
                 .define("RESULT", result)
@@ -165,72 +276,75 @@ impl Maker<'_> {
             if turns {
                 source = source.define("FFT_TURN", 1);
             }
-            kernels.push(self.kernel(source, "fft_split")?);
-            tables.push(vec![
-                self.floats(queue, &factors.data)?,
+            let own = vec![
+                self.floats(&factors.data)?,
                 coarse.clone(),
                 fine.clone(),
-                self.complex(queue, &beside_factors(length, self.len, direction))?,
-            ]);
-            ranges.push(NdRange::d2(columns.div_ceil(8), 1).with_local([1, 1, 1]));
-        }
-        Ok(Steps {
-            kernels,
-            tables,
-            ranges,
-        })
-    }
-
-    fn make_local(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = self.radices(self.len, 8)?;
-        let factors = pass_factors(&radices, direction, false);
-        let LocalShape { items, group } = LocalShape::of(self.context, self.len);
-        let source = Source::new(Template::Narrow, self.len, direction)
-            .define("FFT_LOCAL", 1)
-            .define("ITEMS", items)
-            .define("GROUP", group)
-            .define("FFT_BODY", local_body(&radices, &factors.offsets, group, items));
-        Ok(Steps {
-            kernels: vec![self.kernel(source, "fft_local")?],
-            tables: vec![vec![self.floats(queue, &factors.data)?]],
-            ranges: vec![NdRange::d1_local(self.batch.div_ceil(group) * items, items)],
-        })
-    }
-
-    fn make_registers(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let tile = rows(self.context, self.len, self.tuning).map_err(|reason| self.refused(reason))?;
-        let groups = self.batch.div_ceil(tile.columns);
-        Ok(Steps {
-            kernels: vec![self.tile_kernel(&tile, direction)?],
-            tables: vec![vec![self.complex(queue, &roots(tile.len, direction))?]],
-            ranges: vec![NdRange::d1_local(groups * tile.group(), tile.group())],
-        })
-    }
-
-    fn make_stages(&self, direction: Direction, queue: &Queue, height: usize, width: usize) -> Result<Steps> {
-        let tiles = steps(self.context, height, width, self.tuning).map_err(|reason| self.refused(reason))?;
-        let (coarse, fine) = coarse_and_fine(self.len, direction);
-        let coarse = self.complex(queue, &coarse)?;
-        let fine = self.complex(queue, &fine)?;
-        let mut steps = Steps {
-            kernels: Vec::new(),
-            tables: Vec::new(),
-            ranges: Vec::new(),
-        };
-        for (tile, columns) in tiles.iter().zip([width, height]) {
-            let roots = self.complex(queue, &roots(tile.len, direction))?;
-            let groups = columns.div_ceil(tile.columns);
-            steps.kernels.push(self.tile_kernel(tile, direction)?);
-            steps.tables.push(vec![roots, coarse.clone(), fine.clone()]);
-            steps
-                .ranges
-                .push(NdRange::d2(groups * tile.group(), 1).with_local([tile.group(), 1, 1]));
+                self.complex(&beside_factors(length, len, direction))?,
+            ];
+            steps.push(Step {
+                kernel: self.kernel(source, "fft_split")?,
+                tables: self.tables(own, ends)?,
+                grid: Grid::Each(NdRange::d2(columns.div_ceil(8), 1).with_local([1, 1, 1])),
+            });
         }
         Ok(steps)
     }
 
-    fn tile_kernel(&self, tile: &Tile, direction: Direction) -> Result<Kernel> {
-        let mut source = Source::new(Template::Tile, tile.len, direction)
+    fn make_local(&self) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let radices = self.radices(len, 8)?;
+        let factors = pass_factors(&radices, direction, false);
+        let LocalShape { items, group } = LocalShape::of(self.context, len);
+        let source = self
+            .source(Template::Narrow, len, BOTH)
+            .define("FFT_LOCAL", 1)
+            .define("ITEMS", items)
+            .define("GROUP", group)
+            .define("FFT_BODY", local_body(&radices, &factors.offsets, group, items));
+        Ok(vec![Step {
+            kernel: self.kernel(source, "fft_local")?,
+            tables: self.tables(vec![self.floats(&factors.data)?], BOTH)?,
+            grid: Grid::Groups { rows: group, items },
+        }])
+    }
+
+    fn make_registers(&self) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let tile = rows(self.context, len, self.tuning).map_err(|reason| self.refused(reason))?;
+        Ok(vec![Step {
+            kernel: self.tile_kernel(&tile, BOTH)?,
+            tables: self.tables(vec![self.complex(&roots(tile.len, direction))?], BOTH)?,
+            grid: Grid::Groups {
+                rows: tile.columns,
+                items: tile.group(),
+            },
+        }])
+    }
+
+    fn make_stages(&self, height: usize, width: usize) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let tiles = steps(self.context, height, width, self.tuning).map_err(|reason| self.refused(reason))?;
+        let (coarse, fine) = coarse_and_fine(len, direction);
+        let coarse = self.complex(&coarse)?;
+        let fine = self.complex(&fine)?;
+        let mut steps = Vec::new();
+        for (index, (tile, columns)) in tiles.iter().zip([width, height]).enumerate() {
+            let ends = Ends::of(index, 2);
+            let own = vec![self.complex(&roots(tile.len, direction))?, coarse.clone(), fine.clone()];
+            let groups = columns.div_ceil(tile.columns);
+            steps.push(Step {
+                kernel: self.tile_kernel(tile, ends)?,
+                tables: self.tables(own, ends)?,
+                grid: Grid::Each(NdRange::d2(groups * tile.group(), 1).with_local([tile.group(), 1, 1])),
+            });
+        }
+        Ok(steps)
+    }
+
+    fn tile_kernel(&self, tile: &Tile, ends: Ends) -> Result<Kernel> {
+        let mut source = self
+            .source(Template::Tile, tile.len, ends)
             .define("COLUMNS", tile.columns)
             .define("ITEMS", tile.items)
             .define("PITCH", tile.pitch())
@@ -261,28 +375,34 @@ impl Maker<'_> {
             .kernel("fft_tile")
     }
 
+    fn make_passes(&self) -> Result<Vec<Step>> {
+        let &Leg { len, direction, .. } = self.leg;
+        let radices = self.radices(len, 16)?;
+        let (coarse, fine) = coarse_and_fine(len, direction);
+        let own = vec![self.complex(&coarse)?, self.complex(&fine)?];
+        let ends = |index| Ends::of(index, radices.len());
+        let source = |index| self.source(Template::Narrow, len, ends(index)).define("FFT_PASSES", 1);
+        let indices = 0..radices.len();
+        let mut steps = Vec::new();
+        for index in indices.clone() {
+            // A program has all kernels that read and write in the same way.
+            let alike = indices.clone().filter(|&other| source(other) == source(index));
+            let body: String = alike.map(|index| global_body(&radices, index)).collect();
+            let kernel = self.kernel(source(index).define("FFT_BODY", body), &pass_name(index))?;
+            steps.push(Step {
+                kernel,
+                tables: self.tables(own.clone(), ends(index))?,
+                grid: Grid::Each(NdRange::d2(len / radices[index], 1)),
+            });
+        }
+        Ok(steps)
+    }
+
     fn refused(&self, reason: String) -> Error {
         Error::NotSupported {
-            what: format!("an FFT of length {}", self.len),
+            what: format!("an FFT of length {}", self.leg.len),
             device: self.context.device().name().to_owned(),
             reason,
         }
-    }
-
-    fn make_passes(&self, direction: Direction, queue: &Queue) -> Result<Steps> {
-        let radices = self.radices(self.len, 16)?;
-        let (coarse, fine) = coarse_and_fine(self.len, direction);
-        let tables = vec![self.complex(queue, &coarse)?, self.complex(queue, &fine)?];
-        let source = Source::new(Template::Narrow, self.len, direction)
-            .define("FFT_PASSES", 1)
-            .define("FFT_BODY", global_body(&radices));
-        let program = self.programs.get(&source.finish(), "")?;
-        Ok(Steps {
-            kernels: (0..radices.len())
-                .map(|index| program.kernel(&pass_name(index)))
-                .collect::<Result<_>>()?,
-            tables: vec![tables; radices.len()],
-            ranges: radices.iter().map(|radix| NdRange::d2(self.len / radix, 1)).collect(),
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! Factors (roots of unity), computed in double precision and rounded once.
 
 use clmgr::C32;
+use num_complex::Complex64;
 
 use crate::Direction;
 
@@ -8,7 +9,7 @@ use crate::Direction;
 pub(crate) const FINE_BITS: u32 = 11;
 
 /// exp(∓2πi `turn`/`len`), minus for the forward direction.
-fn root(turn: u64, len: u64, direction: Direction) -> C32 {
+pub(crate) fn exact_root(turn: u64, len: u64, direction: Direction) -> Complex64 {
     // Whole turns are taken off before the angle is formed: its error grows with its size.
     let turn = turn % len;
     let angle = std::f64::consts::TAU * turn as f64 / len as f64;
@@ -16,7 +17,13 @@ fn root(turn: u64, len: u64, direction: Direction) -> C32 {
         Direction::Forward => -1.0,
         Direction::Inverse => 1.0,
     };
-    C32::new(angle.cos() as f32, (sign * angle.sin()) as f32)
+    Complex64::new(angle.cos(), sign * angle.sin())
+}
+
+/// The same, rounded.
+fn root(turn: u64, len: u64, direction: Direction) -> C32 {
+    let exact = exact_root(turn, len, direction);
+    C32::new(exact.re as f32, exact.im as f32)
 }
 
 /// Where the factors of each pass begin, in floats, and the factors themselves.
@@ -57,7 +64,14 @@ pub(crate) fn pass_factors(radices: &[usize], direction: Direction, wide: bool) 
 
 /// All roots of `len`, by turn.
 pub(crate) fn roots(len: usize, direction: Direction) -> Vec<C32> {
-    (0..len as u64).map(|turn| root(turn, len as u64, direction)).collect()
+    first_roots(len, len, direction)
+}
+
+/// The first `count` of them.
+pub(crate) fn first_roots(count: usize, len: usize, direction: Direction) -> Vec<C32> {
+    (0..count as u64)
+        .map(|turn| root(turn, len as u64, direction))
+        .collect()
 }
 
 /// The factors of the first pass of a row, of radix 8: by j = 1..8 and then p.

@@ -3,7 +3,7 @@
 
 use clmgr::Context;
 
-use crate::factor::radices;
+use crate::factor::{not_smooth, radices};
 use crate::tile::{Shape, Tile, Transforms};
 
 /// How the ways [`Registers`](crate::Way::Registers) and [`Stages`](crate::Way::Stages) use a GPU.
@@ -163,7 +163,7 @@ fn tile(context: &Context, len: usize, shape: Shape, transforms: Transforms) -> 
     if len < 2 {
         return Err("the length must be at least 2".to_owned());
     }
-    let tile = Tile::new(len, shape, transforms).map_err(|error| error.to_string())?;
+    let tile = Tile::new(len, shape, transforms).ok_or_else(|| not_smooth(len))?;
     let device = context.device();
     let most = device.max_work_group();
     if tile.group() > most {

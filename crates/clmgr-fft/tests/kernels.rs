@@ -4,7 +4,7 @@
 mod common;
 
 use clmgr::{C32, Context, ProgramCache, Queue, RegularBuffer};
-use clmgr_fft::{Direction, Plan, Way};
+use clmgr_fft::{Builder, Direction, Layout, Number, Plan, Side, Way};
 use rustfft::FftPlannerScalar;
 use rustfft::num_complex::Complex;
 
@@ -31,7 +31,8 @@ fn input(len: usize) -> Vec<C32> {
 
 /// The buffers have exactly the plan's size, so that a step beside it is a step outside.
 fn check(bench: &Bench, len: usize, batch: usize, way: Way) {
-    let plan = Plan::with_way(&bench.context, &bench.programs, len, batch, way).unwrap();
+    let plan = Plan::builder(len).batch(batch).way(way);
+    let plan = plan.build(&bench.context, &bench.programs).unwrap();
     let data = input(len * batch);
     for (direction, in_place) in [
         (Direction::Forward, false),
@@ -120,5 +121,95 @@ fn passes_stay_in_their_memory() {
     let bench = open();
     for (len, batch) in [(1, 3), (6, 2), (60, 2), (128, 1)] {
         check(&bench, len, batch, Way::Passes);
+    }
+}
+
+/// The places of a side's floats, by row.
+fn floats(side: Side, batch: usize) -> Vec<usize> {
+    let width = side.number.bytes() / size_of::<f32>();
+    let Layout { stride, distance } = side.layout;
+    let numbers = (0..batch).flat_map(|row| (0..side.len).map(move |i| (row * distance + i * stride) * width));
+    numbers.flat_map(|first| first..first + width).collect()
+}
+
+/// There and back through buffers of exactly the plans' extents: what comes back is what went in.
+fn check_and_back(bench: &Bench, there: &Builder, back: &Builder) {
+    let plan = |builder: &Builder| builder.build(&bench.context, &bench.programs).unwrap();
+    let (there, back) = (plan(there), plan(back));
+    let buffer = |side: Side| RegularBuffer::<f32>::new(&bench.context, side.bytes() / size_of::<f32>()).unwrap();
+    let (mut from, mut between, to) = (buffer(there.input()), buffer(there.output()), buffer(back.output()));
+    assert_eq!(there.output(), back.input());
+    let data: Vec<f32> = (0..from.len()).map(|i| (i * 7 % 11) as f32 - 5.0).collect();
+    from.write(&bench.queue, &data).unwrap();
+    between.write(&bench.queue, &vec![f32::NAN; between.len()]).unwrap();
+    // SAFETY: the buffers have the plans' extents and are used by nothing else.
+    unsafe {
+        there
+            .enqueue(&bench.queue, Direction::Forward, from.arg(), between.arg())
+            .unwrap();
+        back.enqueue(&bench.queue, Direction::Inverse, between.arg(), to.arg())
+            .unwrap();
+    }
+    let mut result = vec![0.0; to.len()];
+    to.read(&bench.queue, &mut result).unwrap();
+    let (batch, input, output) = (there.batch(), there.input(), back.output());
+    let (given, found) = (floats(input, batch), floats(output, batch));
+    let (row, longer) = (given.len() / batch, found.len() / batch);
+    for (i, &place) in found.iter().enumerate() {
+        let (b, i) = (i / longer, i % longer);
+        let expected = if i < row { data[given[b * row + i]] } else { 0.0 };
+        let off = (result[place] - expected).abs();
+        assert!(
+            off < 1e-4,
+            "{there:?}, {back:?}: {} for {expected} at {i} of row {b}",
+            result[place]
+        );
+    }
+}
+
+fn gaps(numbers: usize) -> Layout {
+    Layout {
+        stride: 2,
+        distance: 2 * numbers + 1,
+    }
+}
+
+#[test]
+fn short_rows_with_gaps_stay_in_their_memory() {
+    let bench = open();
+    for (len, batch, way) in [
+        (72, 2, Way::Rows),
+        (12, 9, Way::Columns),
+        (30, 3, Way::Local),
+        (60, 3, Way::Registers),
+        (72, 2, Way::Split { height: 8, width: 9 }),
+        (60, 2, Way::Stages { height: 10, width: 6 }),
+        (60, 2, Way::Passes),
+        (11, 3, Way::Bluestein { convolution: 21 }),
+        (22, 9, Way::Bluestein { convolution: 64 }),
+    ] {
+        let plan = || Plan::builder(len).batch(batch).way(way);
+        let there = plan().input_len(len - 3).output(gaps(len));
+        let back = plan()
+            .input(gaps(len))
+            .output(Layout::rows(len + 1))
+            .scale_output(1.0 / len as f32);
+        check_and_back(&bench, &there, &back);
+    }
+}
+
+#[test]
+fn real_numbers_stay_in_their_memory() {
+    let bench = open();
+    for (len, batch) in [(1, 2), (2, 3), (9, 5), (30, 9), (22, 3), (13, 2), (128, 2)] {
+        let half = gaps(len / 2 + 1);
+        let plan = || Plan::builder(len).batch(batch);
+        let there = plan().real_to_complex().input_len(len.div_ceil(2)).output(half);
+        let back = plan().complex_to_real().input(half).scale_output(1.0 / len as f32);
+        check_and_back(&bench, &there, &back);
+        assert_eq!(
+            there.build(&bench.context, &bench.programs).unwrap().input().number,
+            Number::Real
+        );
     }
 }

@@ -432,6 +432,70 @@ struct hipcl_complex {
 typedef int32_t hipcl_fill;
 
 /**
+ * What a plan reads and writes: one of HIPCL_FFT_...
+ */
+typedef int32_t hipcl_fft_kind;
+
+/**
+ * What to transform. hipcl_fft_options_init() fills it with the defaults; the caller then sets the length. Strides and
+ * distances are in numbers of their side, real or complex: number i of row b is number b * distance + i * stride.
+ * Padding, window and scales cost no pass over memory.
+ */
+struct hipcl_fft_options {
+  /**
+   * The size of this structure in bytes, which tells the library which version of the header the program was compiled
+   * with.
+   */
+  size_t struct_size;
+  /**
+   * The length of a transform, any.
+   */
+  size_t length;
+  /**
+   * Rows. Default: 1.
+   */
+  size_t batch;
+  /**
+   * What is read and written. Default: HIPCL_FFT_COMPLEX.
+   */
+  hipcl_fft_kind kind;
+  /**
+   * The numbers of an input row; what the transform takes beyond them counts as zero and is not read. 0, the default,
+   * is all that it takes: `length`, or `length / 2 + 1` from complex to real.
+   */
+  size_t input_length;
+  /**
+   * From a number of an input row to the next. 0, the default, is 1.
+   */
+  size_t input_stride;
+  /**
+   * From an input row to the next; rows may overlap. 0, the default, is the row's numbers times the stride.
+   */
+  size_t input_distance;
+  /**
+   * From a number of an output row to the next. 0, the default, is 1.
+   */
+  size_t output_stride;
+  /**
+   * From an output row to the next; rows may not share a place. 0, the default, is the row's numbers times the stride.
+   */
+  size_t output_distance;
+  /**
+   * A factor for each number of an input row, read before hipcl_fft_create_with() returns; null, the default, for
+   * none.
+   */
+  const float *window;
+  /**
+   * The factor of the input, in addition to the window. Default: 1.
+   */
+  float input_scale;
+  /**
+   * The factor of the result. Default: 1.
+   */
+  float output_scale;
+};
+
+/**
  * A plan for transforms of one length.
  */
 typedef struct hipcl_fft_s *hipcl_fft;
@@ -726,6 +790,21 @@ typedef int32_t hipcl_fft_direction;
  * exp(+2 pi i k n / length).
  */
 #define HIPCL_FFT_INVERSE 2
+
+/**
+ * `length` complex numbers to `length` complex numbers, in both directions.
+ */
+#define HIPCL_FFT_COMPLEX 1
+
+/**
+ * `length` real numbers (float) to the first half of their spectrum, `length / 2 + 1` complex numbers. Forward.
+ */
+#define HIPCL_FFT_REAL_TO_COMPLEX 2
+
+/**
+ * The first half of a spectrum, `length / 2 + 1` complex numbers, to `length` real numbers (float). Inverse.
+ */
+#define HIPCL_FFT_COMPLEX_TO_REAL 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -1494,16 +1573,38 @@ hipcl_status hipcl_cinverse_hermitian(hipcl_blas blas,
                                       size_t *failed);
 
 /**
+ * Fills options with the defaults.
+ *
+ * @param options  Receives the defaults. Its length is 0, which the caller replaces.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT.
+ */
+hipcl_status hipcl_fft_options_init(struct hipcl_fft_options *options);
+
+/**
+ * Plans transforms with padding, window, scales, strides, or real numbers. Otherwise as hipcl_fft_create(), which plans
+ * with the defaults.
+ *
+ * @param bridge   A bridge.
+ * @param options  What to transform.
+ * @param fft      Receives the plan, which the caller destroys with hipcl_fft_destroy().
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT, with the option's name and the remedy, for what does not fit together.
+ */
+hipcl_status hipcl_fft_create_with(hipcl_bridge bridge,
+                                   const struct hipcl_fft_options *options,
+                                   hipcl_fft *fft);
+
+/**
  * Plans transforms of rows of single-precision complex numbers, one row behind the other. Neither direction is scaled:
  * forward and then inverse gives `length` times the input. Several threads may use a plan at once.
  *
  * @param bridge  A bridge.
- * @param length  Numbers in a row: 2^a * 3^b * 5^c.
+ * @param length  Numbers in a row, any; 2^a * 3^b * 5^c * 7^d is fastest.
  * @param batch   Rows, at least 1.
  * @param fft     Receives the plan, which the caller destroys with hipcl_fft_destroy().
  *
- * Errors: HIPCL_ERROR_NOT_SUPPORTED for another length, where the text names the next one; HIPCL_ERROR_ARGUMENT for 0 or
- * more than the address space.
+ * Errors: HIPCL_ERROR_ARGUMENT for 0, a length from 2^31 on, or more than the address space.
  */
 hipcl_status hipcl_fft_create(hipcl_bridge bridge,
                               size_t length,
@@ -1523,9 +1624,10 @@ hipcl_status hipcl_fft_destroy(hipcl_fft fft);
  *
  * @param fft        A plan.
  * @param queue      A queue of its bridge.
- * @param direction  HIPCL_FFT_FORWARD or HIPCL_FFT_INVERSE.
- * @param input      The buffer with `length * batch` numbers.
- * @param output     The buffer for the result; the same handle as `input` to transform in place.
+ * @param direction  HIPCL_FFT_FORWARD or HIPCL_FFT_INVERSE. A real transform has one of them.
+ * @param input      The buffer with the input: `length * batch` numbers, or as far as the plan's options reach.
+ * @param output     The buffer for the result, likewise; the same handle as `input` to transform in place, which takes
+ *                   complex numbers in one layout.
  *
  * Errors: HIPCL_ERROR_ARGUMENT for a buffer that is too short, HIPCL_ERROR_BUSY for one with an open access,
  * HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL.
@@ -1542,9 +1644,10 @@ hipcl_status hipcl_fft_enqueue_on_queue(hipcl_fft fft,
  *
  * @param fft        A plan.
  * @param stream     A stream of its bridge.
- * @param direction  HIPCL_FFT_FORWARD or HIPCL_FFT_INVERSE.
- * @param input      The buffer with `length * batch` numbers.
- * @param output     The buffer for the result; the same handle as `input` to transform in place.
+ * @param direction  HIPCL_FFT_FORWARD or HIPCL_FFT_INVERSE. A real transform has one of them.
+ * @param input      The buffer with the input: `length * batch` numbers, or as far as the plan's options reach.
+ * @param output     The buffer for the result, likewise; the same handle as `input` to transform in place, which takes
+ *                   complex numbers in one layout.
  *
  * Errors: as hipcl_fft_enqueue_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED if HIP cannot load the
  * kernels.

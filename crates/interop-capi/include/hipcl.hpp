@@ -401,6 +401,14 @@ struct Options : hipcl_bridge_options {
     Options() : hipcl_bridge_options() { (void)hipcl_bridge_options_init(this); }
 };
 
+// What to transform, with the defaults; set the length.
+struct FftOptions : hipcl_fft_options {
+    explicit FftOptions(std::size_t transform_length) : hipcl_fft_options() {
+        (void)hipcl_fft_options_init(this);
+        length = transform_length;
+    }
+};
+
 // One OpenCL device and one HIP device that are the same hardware.
 class Bridge : public detail::Handle<hipcl_bridge, hipcl_bridge_destroy> {
   public:
@@ -506,6 +514,10 @@ class Bridge : public detail::Handle<hipcl_bridge, hipcl_bridge_destroy> {
     Result<Fft> fft(std::size_t length, std::size_t batch = 1) const {
         hipcl_fft fft = nullptr;
         return detail::made<Fft>(hipcl_fft_create(get(), length, batch, &fft), fft);
+    }
+    Result<Fft> fft(const FftOptions &options) const {
+        hipcl_fft fft = nullptr;
+        return detail::made<Fft>(hipcl_fft_create_with(get(), &options, &fft), fft);
     }
 };
 

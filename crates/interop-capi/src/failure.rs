@@ -55,7 +55,7 @@ impl From<clmgr_fft::Error> for Failure {
     fn from(error: clmgr_fft::Error) -> Self {
         match error {
             clmgr_fft::Error::Cl(error) => error.into(),
-            error => Self::new(HIPCL_ERROR_NOT_SUPPORTED, error.to_string()),
+            error => Self::new(HIPCL_ERROR_ARGUMENT, error.to_string()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! OpenCL transforms on shared memory, against one read and one write of it, in turns with other libraries.
 
-use clmgr_fft::{Direction, Plan};
+use clmgr_fft::{Builder, Direction, Plan, Sample};
 use interop::Shared;
 
 use super::line::{Better, Line};
@@ -38,6 +38,12 @@ pub(super) fn measure(setup: &Setup) -> Result<Figures> {
     for (len, batch) in SIZES.into_iter().chain(more) {
         transforms(setup, limit, len, batch, &mut found)?;
     }
+    let mut cases = Cases {
+        setup,
+        limit,
+        found: &mut found,
+    };
+    cases.measure_all()?;
     found.notes.dedup();
     Ok(found)
 }
@@ -139,4 +145,98 @@ fn transforms(setup: &Setup, limit: f64, len: usize, batch: usize, found: &mut F
     drop(theirs);
     found.notes.extend(peers.missing);
     Ok(())
+}
+
+/// Transforms with options, on a queue and on a stream.
+struct Cases<'a> {
+    setup: &'a Setup,
+    /// Of a copy kernel, in GB/s.
+    limit: f64,
+    found: &'a mut Figures,
+}
+
+impl Cases<'_> {
+    fn measure_all(&mut self) -> Result<()> {
+        const LEN: usize = 4096;
+        const SHORT: usize = 3000;
+        // A prime, and the largest one below the last size of SIZES.
+        const PRIMES: [(usize, usize); 2] = [(1009, 1024), (1_048_573, 1)];
+        let window: Vec<f32> = (0..SHORT).map(|i| (i as f32 / SHORT as f32).sqrt()).collect();
+        let rows = |len| Plan::builder(len).batch(1024);
+        let (forward, inverse) = (Direction::Forward, Direction::Inverse);
+        let complex = |i: usize| C32::new((i % 17) as f32 - 8.0, (i % 13) as f32 - 6.0);
+        let real = |i: usize| (i % 17) as f32 - 8.0;
+        let padded = rows(LEN).input_len(SHORT).window(&window);
+        self.measure::<C32, C32>("3000 in 4096 x 1024, windowed", &padded, forward, complex)?;
+        self.measure::<f32, C32>("4096 x 1024, real to complex", &rows(LEN).real_to_complex(), forward, real)?;
+        self.measure::<C32, f32>("4096 x 1024, complex to real", &rows(LEN).complex_to_real(), inverse, complex)?;
+        for (len, batch) in PRIMES {
+            let name = format!("{len} x {batch}");
+            self.measure::<C32, C32>(&name, &Plan::builder(len).batch(batch), forward, complex)?;
+        }
+        Ok(())
+    }
+
+    fn measure<I: Sample, O: Sample>(
+        &mut self,
+        name: &str,
+        builder: &Builder,
+        direction: Direction,
+        number: impl Fn(usize) -> I,
+    ) -> Result<()> {
+        let bridge = &self.setup.bridge;
+        let (queue, stream) = (bridge.queue()?, bridge.stream()?);
+        let plan = builder.build(bridge.cl_context(), bridge.programs())?;
+        plan.prepare(direction)?;
+        let mut from = bridge.alloc::<I>(plan.input().extent)?;
+        let mut to = bridge.alloc::<O>(plan.output().extent)?;
+        let numbers: Vec<I> = (0..from.len()).map(number).collect();
+        from.upload(&numbers)?;
+        let fft = bridge.stream_fft(&plan)?;
+        let on_stream = match fft.prepare(direction) {
+            Ok(()) => true,
+            Err(why) => {
+                self.found.notes.push(not_on_stream(&why));
+                false
+            }
+        };
+        let mut results = Vec::new();
+        for (way, by_stream) in [("an OpenCL queue", false), ("a HIP stream", true)] {
+            if by_stream && !on_stream {
+                continue;
+            }
+            let mut run = || {
+                if by_stream {
+                    let (from, mut to) = (from.hip(&stream)?, to.hip_mut(&stream)?);
+                    fft.enqueue(&stream, direction, from.slice(), to.slice_mut())?;
+                    return Ok(stream.synchronize()?);
+                }
+                let (from, to) = (from.cl(&queue)?, to.cl_mut(&queue)?);
+                // SAFETY: both hold the plan's data, and nothing else uses them.
+                unsafe { plan.enqueue(&queue, direction, from.arg(), to.arg()) }?;
+                Ok(queue.finish()?)
+            };
+            let times = in_turns(SAMPLES, &mut [&mut run])?.pop().unwrap_or_default();
+            let rates = per_second(plan.bytes_moved() as f64, &times);
+            let line = Line::of(format!("{name}, {} on {way}", plan.way()), "GB/s", Better::Higher, rates);
+            let share = plan.bytes_moved() as f64 / plan.traffic() as f64;
+            self.found.lines.push(line.against(
+                self.limit * share,
+                format!(
+                    "a copy kernel on this memory for the {:.1} times as many bytes of {} passes",
+                    1.0 / share,
+                    plan.passes()
+                ),
+            ));
+            let mut result = vec![O::zeroed(); to.len()];
+            to.download(&mut result)?;
+            let floats = bytemuck::cast_slice::<O, f32>(&result).iter();
+            results.push(floats.map(|&part| C32::new(part, 0.0)).collect::<Vec<_>>());
+            to.upload(&vec![O::zeroed(); to.len()])?;
+        }
+        if let [queue, stream] = &results[..] {
+            same_result("fft", "a HIP stream", queue, stream)?;
+        }
+        Ok(())
+    }
 }

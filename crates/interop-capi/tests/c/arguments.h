@@ -19,6 +19,7 @@ static hipcl_fft right_fft, destroyed_fft;
 static hipcl_text right_text, destroyed_text;
 
 static struct hipcl_bridge_options right_options;
+static struct hipcl_fft_options right_fft_options;
 static struct hipcl_native_handles natives;
 static const struct hipcl_complex right_number = {1.0f, 0.0f};
 static const struct hipcl_range right_range = {.dimensions = 1, .global = {4}};
@@ -68,6 +69,8 @@ static void set_up_text(hipcl_text *text) {
 static void set_up(int count, char **values) {
     is_strict = !(count > 1 && strcmp(values[1], "--without-bridge") == 0);
     OK(hipcl_bridge_options_init(&right_options));
+    OK(hipcl_fft_options_init(&right_fft_options));
+    right_fft_options.length = 8;
     set_up_text(&right_text);
     set_up_text(&destroyed_text);
     OK(hipcl_text_destroy(destroyed_text));

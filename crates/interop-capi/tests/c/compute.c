@@ -116,7 +116,7 @@ static void transforms(void) {
     number(x, ALL);
     hipcl_buffer input = filled(x, ALL), output = filled(x, ALL);
     hipcl_fft fft;
-    FAILS(HIPCL_ERROR_NOT_SUPPORTED, "the next is 8", hipcl_fft_create(bridge, 7, 1, &fft));
+    FAILS(HIPCL_ERROR_ARGUMENT, "must not be zero", hipcl_fft_create(bridge, 0, 1, &fft));
     OK(hipcl_fft_create(bridge, LEN, BATCH, &fft));
     for (int on_stream = 0; on_stream < 2; on_stream++) {
         OK(on_stream ? hipcl_fft_enqueue_on_stream(fft, stream, HIPCL_FFT_FORWARD, input, output)
@@ -148,6 +148,98 @@ static void transforms(void) {
     OK(hipcl_fft_destroy(fft));
     OK(hipcl_buffer_destroy(input));
     OK(hipcl_buffer_destroy(output));
+}
+
+/* Rows of 20 real numbers, windowed, in a transform of 31, two numbers apart: against the sum, and back. */
+static void transforms_with_options(void) {
+    enum { LEN = 31, ROW = 20, BATCH = 3, HALF = LEN / 2 + 1, GAP = 2 * HALF + 1 };
+    const double tau = 6.283185307179586;
+    float x[ROW * BATCH], window[ROW], back[LEN * BATCH];
+    struct hipcl_complex found[GAP * BATCH];
+    for (int i = 0; i < ROW; i++) window[i] = 0.5f + (float)(i % 3);
+    for (int i = 0; i < ROW * BATCH; i++) x[i] = (float)(i * 7 % 11) - 5.0f;
+    hipcl_buffer input, output, real;
+    OK(hipcl_buffer_create(bridge, sizeof x, &input));
+    OK(hipcl_buffer_upload(input, x, sizeof x));
+    OK(hipcl_buffer_create(bridge, sizeof found, &output));
+    OK(hipcl_buffer_create(bridge, sizeof back, &real));
+
+    struct hipcl_fft_options options;
+    hipcl_fft forward, inverse, other;
+    OK(hipcl_fft_options_init(&options));
+    CHECK(options.struct_size == sizeof options && options.batch == 1 && options.output_scale == 1.0f);
+    FAILS(HIPCL_ERROR_ARGUMENT, "the length of an FFT must not be zero", hipcl_fft_create_with(bridge, &options, &other));
+    options.length = LEN;
+    options.batch = BATCH;
+    options.input_length = LEN + 1;
+    FAILS(HIPCL_ERROR_ARGUMENT, "`input_len`: a row of 32 numbers", hipcl_fft_create_with(bridge, &options, &other));
+    options.window = window;
+    FAILS(HIPCL_ERROR_ARGUMENT, "`options.input_length` is 32", hipcl_fft_create_with(bridge, &options, &other));
+    options.input_length = ROW;
+    options.kind = 9;
+    FAILS(HIPCL_ERROR_ARGUMENT, "HIPCL_FFT_REAL_TO_COMPLEX", hipcl_fft_create_with(bridge, &options, &other));
+    options.kind = HIPCL_FFT_REAL_TO_COMPLEX;
+    options.output_stride = 2;
+    options.output_distance = HALF;
+    FAILS(HIPCL_ERROR_ARGUMENT, "write to the same place", hipcl_fft_create_with(bridge, &options, &other));
+    options.output_distance = GAP;
+    options.output_scale = 0.5f;
+    OK(hipcl_fft_create_with(bridge, &options, &forward));
+
+    OK(hipcl_fft_options_init(&options));
+    options.length = LEN;
+    options.batch = BATCH;
+    options.kind = HIPCL_FFT_COMPLEX_TO_REAL;
+    options.input_stride = 2;
+    options.input_distance = GAP;
+    options.output_scale = 2.0f / LEN;
+    OK(hipcl_fft_create_with(bridge, &options, &inverse));
+    options.struct_size = 8;
+    FAILS(HIPCL_ERROR_ARGUMENT, "hipcl_fft_options_init", hipcl_fft_create_with(bridge, &options, &other));
+    CHECK(other == NULL);
+
+    for (int on_stream = 0; on_stream < 2; on_stream++) {
+        for (int i = 0; i < GAP * BATCH; i++) found[i].re = found[i].im = 77.0f;
+        OK(hipcl_buffer_upload(output, found, sizeof found));
+        OK(on_stream ? hipcl_fft_enqueue_on_stream(forward, stream, HIPCL_FFT_FORWARD, input, output)
+                     : hipcl_fft_enqueue_on_queue(forward, queue, HIPCL_FFT_FORWARD, input, output));
+        OK(hipcl_buffer_download(output, found, sizeof found));
+        for (int row = 0; row < BATCH; row++) {
+            for (int k = 0; k < HALF; k++) {
+                double re = 0, im = 0;
+                for (int n = 0; n < ROW; n++) {
+                    double angle = -tau * k * n / LEN, value = 0.5 * (double)window[n] * (double)x[row * ROW + n];
+                    re += value * cos(angle);
+                    im += value * sin(angle);
+                }
+                CHECK(near(found[row * GAP + 2 * k], re, im));
+                CHECK(found[row * GAP + 2 * k + 1].re == 77.0f || k == HALF - 1);
+            }
+        }
+        OK(on_stream ? hipcl_fft_enqueue_on_stream(inverse, stream, HIPCL_FFT_INVERSE, output, real)
+                     : hipcl_fft_enqueue_on_queue(inverse, queue, HIPCL_FFT_INVERSE, output, real));
+        OK(hipcl_buffer_download(real, back, sizeof back));
+        for (int row = 0; row < BATCH; row++) {
+            for (int n = 0; n < LEN; n++) {
+                struct hipcl_complex is = {back[row * LEN + n], 0.0f};
+                CHECK(near(is, n < ROW ? (double)window[n] * (double)x[row * ROW + n] : 0.0, 0.0));
+            }
+        }
+        FAILS(HIPCL_ERROR_ARGUMENT, "forward transform",
+              on_stream ? hipcl_fft_enqueue_on_stream(forward, stream, HIPCL_FFT_INVERSE, input, output)
+                        : hipcl_fft_enqueue_on_queue(forward, queue, HIPCL_FFT_INVERSE, input, output));
+        FAILS(HIPCL_ERROR_ARGUMENT, "`output` has",
+              on_stream ? hipcl_fft_enqueue_on_stream(forward, stream, HIPCL_FFT_FORWARD, input, input)
+                        : hipcl_fft_enqueue_on_queue(forward, queue, HIPCL_FFT_FORWARD, input, input));
+        FAILS(HIPCL_ERROR_ARGUMENT, "different memory",
+              on_stream ? hipcl_fft_enqueue_on_stream(forward, stream, HIPCL_FFT_FORWARD, output, output)
+                        : hipcl_fft_enqueue_on_queue(forward, queue, HIPCL_FFT_FORWARD, output, output));
+    }
+    OK(hipcl_fft_destroy(forward));
+    OK(hipcl_fft_destroy(inverse));
+    OK(hipcl_buffer_destroy(input));
+    OK(hipcl_buffer_destroy(output));
+    OK(hipcl_buffer_destroy(real));
 }
 
 static const char SOURCE[] =
@@ -293,6 +385,7 @@ int main(void) {
     products();
     inverses();
     transforms();
+    transforms_with_options();
     kernels();
     options_and_reports();
     struct hipcl_counters counters;

@@ -60,6 +60,7 @@ fn right(parameter: &Parameter) -> String {
         ("const char *", "options") => "\"\"",
         ("const char *", _) => "\"/bin/false\"",
         ("const struct hipcl_bridge_options *", _) => "&right_options",
+        ("const struct hipcl_fft_options *", _) => "&right_fft_options",
         ("const struct hipcl_range *", _) => "&right_range",
         ("const struct hipcl_arg *", _) => "right_arguments",
         ("const struct hipcl_complex *", _) => "&right_number",
@@ -123,7 +124,7 @@ fn wrong(parameter: &Parameter) -> Vec<Wrong> {
     if result(ty).is_some() || ty.starts_with("const struct ") {
         let misaligned = wrong(&format!("({ty})(void *)(data + 1)"), ARGUMENT);
         let mut list = vec![null, misaligned];
-        if ty.contains("hipcl_bridge_options") && ty.starts_with("const") {
+        if ty.contains("_options") && ty.starts_with("const") {
             list.push(wrong(&format!("({ty})(void *)zeros"), ARGUMENT));
         } else if ty.starts_with("const struct ") {
             list.push(wrong(&format!("({ty})(void *)zeros"), ANY));

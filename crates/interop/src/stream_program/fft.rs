@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use clmgr::{C32, NdRange};
-use clmgr_fft::{Direction, Operand, Plan};
+use clmgr_fft::{Direction, Number, Operand, Plan, Sample, Side};
 use hip::{DeviceBuffer, DeviceSlice, DeviceSliceMut, Stream};
 use parking_lot::Mutex;
 
@@ -81,38 +81,51 @@ impl Bridge {
 }
 
 impl StreamFft {
-    /// Loads the kernels and tables of a direction, if not yet loaded.
+    /// Loads the kernels and tables of a direction, if not yet loaded, for transforms out of place and, where the plan does
+    /// such, in place.
     ///
     /// # Errors
     /// As [`Plan::prepare`] and [`Bridge::stream_program`].
     pub fn prepare(&self, direction: Direction) -> Result<()> {
         self.loaded(direction, false)?;
-        self.loaded(direction, true).map(drop)
+        match self.0.plan.check_in_place() {
+            Ok(()) => self.loaded(direction, true).map(drop),
+            Err(_) => Ok(()),
+        }
     }
 
-    /// Queues the transform of `data` into `out`.
+    /// Queues the transform of `data` into `out`, real or complex numbers as the plan has them.
     ///
     /// # Errors
-    /// [`clmgr::Error::Launch`] if one of them holds fewer than `len * batch` numbers or does not begin at a multiple of 8
-    /// bytes, [`hip::Error::WrongStream`] if one was granted to another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
-    pub fn enqueue(
+    /// [`clmgr::Error::Launch`] if one of them has the other type of numbers than the plan's
+    /// [`input`](Plan::input) or [`output`](Plan::output), has fewer than their extent, does not begin at a multiple of
+    /// its numbers' size, or overlaps the other one, and for a direction that the plan does not have;
+    /// [`hip::Error::WrongStream`] if one was granted to another stream, [`Error::NoStreamProgram`](crate::Error::NoStreamProgram), or HIP's error.
+    pub fn enqueue<I: Sample, O: Sample>(
         &self,
         stream: &Stream,
         direction: Direction,
-        data: DeviceSlice<'_, C32>,
-        out: DeviceSliceMut<'_, C32>,
+        data: DeviceSlice<'_, I>,
+        out: DeviceSliceMut<'_, O>,
     ) -> Result<()> {
-        self.check(data)?;
-        self.check(out.as_slice())?;
-        self.run(stream, direction, false, data.into(), out.into())
+        let plan = &self.0.plan;
+        let (from, to) = (data.as_ptr().addr(), out.as_slice().as_ptr().addr());
+        check(plan.input(), I::NUMBER, data.len(), from)?;
+        check(plan.output(), O::NUMBER, out.len(), to)?;
+        plan.check_apart(from, to)?;
+        self.run(stream, direction, from == to, data.into(), out.into())
     }
 
     /// Queues the transform of `data` in place.
     ///
     /// # Errors
-    /// As [`enqueue`](Self::enqueue).
+    /// As [`enqueue`](Self::enqueue), and [`clmgr::Error::Launch`] for a plan that does not transform in place.
     pub fn enqueue_in_place(&self, stream: &Stream, direction: Direction, data: DeviceSliceMut<'_, C32>) -> Result<()> {
-        self.check(data.as_slice())?;
+        self.0.plan.check_in_place()?;
+        let (len, address) = (data.len(), data.as_slice().as_ptr().addr());
+        for side in [self.0.plan.input(), self.0.plan.output()] {
+            check(side, Number::Complex, len, address)?;
+        }
         let data: StreamArg<'_> = data.into();
         self.run(stream, direction, true, data, data)
     }
@@ -121,23 +134,6 @@ impl StreamFft {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.0.plan
-    }
-
-    fn check(&self, numbers: DeviceSlice<'_, C32>) -> Result<()> {
-        let (len, address) = (numbers.len(), numbers.as_ptr().addr());
-        let needed = self.0.plan.len() * self.0.plan.batch();
-        let reason = if len < needed {
-            format!("got {len} complex numbers, it transforms {needed}")
-        } else if !address.is_multiple_of(size_of::<C32>()) {
-            format!(
-                "the numbers begin at {address:#x}, but its kernels need a multiple of {}",
-                size_of::<C32>()
-            )
-        } else {
-            return Ok(());
-        };
-        let kernel = "fft".to_owned();
-        Err(clmgr::Error::Launch { kernel, reason }.into())
     }
 
     fn run(
@@ -178,6 +174,28 @@ impl StreamFft {
         *kept = Some(Arc::clone(&loaded));
         Ok(loaded)
     }
+}
+
+/// That memory of `len` numbers at this address holds a side of a plan.
+fn check(side: Side, number: Number, len: usize, address: usize) -> Result<()> {
+    let needed = side.extent;
+    let reason = if number != side.number {
+        format!(
+            "got {number} numbers, but the plan has {} ones there; give memory of their type",
+            side.number
+        )
+    } else if len < needed {
+        format!("got {len} {number} numbers, it transforms {needed}")
+    } else if !address.is_multiple_of(number.bytes()) {
+        format!(
+            "the numbers begin at {address:#x}, but its kernels need a multiple of {}",
+            number.bytes()
+        )
+    } else {
+        return Ok(());
+    };
+    let kernel = "fft".to_owned();
+    Err(clmgr::Error::Launch { kernel, reason }.into())
 }
 
 impl Loaded {

@@ -1,7 +1,7 @@
 //! clmgr's FFT on HIP's streams.
 
 use clmgr::C32;
-use clmgr_fft::{Direction, Plan, Way};
+use clmgr_fft::{Builder, Direction, Layout, Plan, Sample, Way};
 use interop::{Bridge, Error};
 
 use super::common;
@@ -53,7 +53,11 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
         plans.push((len, plan.way(), batch));
     }
     for (len, way, batch) in plans {
-        let plan = Plan::with_way(context, programs, len, batch, way).expect("a plan");
+        let plan = Plan::builder(len)
+            .batch(batch)
+            .way(way)
+            .build(context, programs)
+            .expect("a plan");
         let fft = bridge.stream_fft(&plan).expect("it runs on streams");
         let input = noise(len * batch);
         let mut seen = vec![C32::default(); input.len()];
@@ -76,6 +80,111 @@ fn a_plan_does_the_same_on_a_queue_and_on_a_stream() {
     }
 }
 
+/// Numbers without a pattern: real ones, or their pairs.
+trait Noise: Sample + PartialEq + std::fmt::Debug {
+    fn noise(len: usize) -> Vec<Self>;
+}
+
+impl Noise for C32 {
+    fn noise(len: usize) -> Vec<Self> {
+        noise(len)
+    }
+}
+
+impl Noise for f32 {
+    fn noise(len: usize) -> Vec<Self> {
+        noise(len).into_iter().map(|number| number.re).collect()
+    }
+}
+
+/// That queue and stream give the same bits, and touch none of the output's gaps.
+fn same_on_both<I: Noise, O: Noise>(bridge: &Bridge, direction: Direction, builder: &Builder) {
+    let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
+    let plan = builder.build(bridge.cl_context(), bridge.programs()).expect("a plan");
+    let (input, before) = (I::noise(plan.input().extent), O::noise(plan.output().extent));
+    let mut from = bridge.alloc::<I>(input.len()).expect("memory");
+    let mut to = bridge.alloc::<O>(before.len()).expect("memory");
+    from.upload(&input).expect("an upload");
+    to.upload(&before).expect("an upload");
+    {
+        let (from, to) = (from.cl(&queue).expect("data"), to.cl_mut(&queue).expect("out"));
+        // SAFETY: both hold the plan's numbers.
+        unsafe { plan.enqueue(&queue, direction, from.arg(), to.arg()) }.expect("an FFT");
+    }
+    let mut expected = before.clone();
+    to.download(&mut expected).expect("a download");
+    assert!(expected != before, "{plan:?}");
+
+    let fft = bridge.stream_fft(&plan).expect("it runs on streams");
+    fft.prepare(direction).expect("it is prepared");
+    to.upload(&before).expect("an upload");
+    {
+        let (from, mut to) = (from.hip(&stream).expect("data"), to.hip_mut(&stream).expect("out"));
+        fft.enqueue(&stream, direction, from.slice(), to.slice_mut())
+            .expect("an FFT");
+    }
+    let mut seen = before.clone();
+    to.download(&mut seen).expect("a download");
+    assert!(seen == expected, "{plan:?}, {direction:?}");
+}
+
+#[test]
+fn options_do_the_same_on_a_queue_and_on_a_stream() {
+    let bridge = super::bridge();
+    let options = |len| {
+        let window: Vec<f32> = (0..len / 2).map(|i| 1.0 + (i % 5) as f32).collect();
+        Plan::builder(len)
+            .batch(3)
+            .input_len(len / 2)
+            .window(&window)
+            .scale_output(1.0 / len as f32)
+            .output(Layout {
+                stride: 2,
+                distance: 2 * len + 1,
+            })
+    };
+    // A smooth length, and two that are convolutions.
+    for len in [96, 97, 2 * 101] {
+        same_on_both::<C32, C32>(&bridge, Direction::Forward, &options(len));
+        same_on_both::<C32, C32>(&bridge, Direction::Inverse, &Plan::builder(len));
+        same_on_both::<f32, C32>(&bridge, Direction::Forward, &options(len).real_to_complex());
+        same_on_both::<C32, f32>(&bridge, Direction::Inverse, &options(len).complex_to_real());
+    }
+}
+
+#[test]
+fn numbers_of_the_wrong_type_are_refused() {
+    let bridge = super::bridge();
+    let stream = bridge.stream().expect("a stream");
+    let plan = Plan::builder(64).real_to_complex();
+    let plan = plan.build(bridge.cl_context(), bridge.programs()).expect("a plan");
+    let fft = bridge.stream_fft(&plan).expect("it runs on streams");
+    let device = bridge.hip_device();
+    let mut complex = device.alloc_zeroed::<C32>(64).expect("memory");
+    let mut other = device.alloc_zeroed::<C32>(64).expect("memory");
+    let (from, to) = (complex.on(&stream).expect("data"), other.on_mut(&stream).expect("out"));
+    let error = fft
+        .enqueue(&stream, Direction::Forward, from, to)
+        .expect_err("complex numbers");
+    assert!(
+        error
+            .to_string()
+            .contains("got complex numbers, but the plan has real ones"),
+        "{error}"
+    );
+    let place = complex.on_mut(&stream).expect("data");
+    let error = fft
+        .enqueue_in_place(&stream, Direction::Forward, place)
+        .expect_err("in place");
+    assert!(error.to_string().contains("different memory"), "{error}");
+    let real = device.alloc_zeroed::<f32>(64).expect("memory");
+    let (from, to) = (real.on(&stream).expect("data"), other.on_mut(&stream).expect("out"));
+    let error = fft
+        .enqueue(&stream, Direction::Inverse, from, to)
+        .expect_err("the wrong direction");
+    assert!(error.to_string().contains("forward transform"), "{error}");
+}
+
 #[test]
 fn a_captured_transform_lives_as_long_as_its_graph() {
     let bridge = super::bridge();
@@ -86,7 +195,11 @@ fn a_captured_transform_lives_as_long_as_its_graph() {
     let mut data = bridge.hip_device().alloc_from(&stream, &input).expect("memory");
     let graph = {
         let (context, programs) = (bridge.cl_context(), bridge.programs());
-        let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
+        let plan = Plan::builder(len)
+            .batch(batch)
+            .way(Way::Passes)
+            .build(context, programs)
+            .expect("a plan");
         let fft = bridge.stream_fft(&plan).expect("it runs on streams");
         for direction in [Direction::Forward, Direction::Inverse] {
             fft.prepare(direction).expect("it is prepared");
@@ -121,7 +234,11 @@ fn several_threads_and_streams_use_one_plan() {
     let bridge = super::bridge();
     let (len, batch) = (4096, 8);
     let (context, programs) = (bridge.cl_context(), bridge.programs());
-    let plan = Plan::with_way(context, programs, len, batch, Way::Passes).expect("a plan");
+    let plan = Plan::builder(len)
+        .batch(batch)
+        .way(Way::Passes)
+        .build(context, programs)
+        .expect("a plan");
     let fft = bridge.stream_fft(&plan).expect("it runs on streams");
     std::thread::scope(|scope| {
         for thread in 0..4 {

@@ -196,7 +196,7 @@ fn block_of(rate_hz: f64) -> Result<usize> {
         .map(|length| (length * 1000).to_string())
         .collect();
     Err(Error::input(format!(
-        "{rate_hz} samples per second give a block of {block} samples, whose prime factor {factor} the FFT does not support (only 2, 3 and 5); resample to {} samples per second",
+        "{rate_hz} samples per second give a block of {block} samples with the prime factor {factor}; the search takes only the factors 2, 3 and 5, which the FFT transforms directly; resample to {} samples per second",
         neighbours.join(" or ")
     )))
 }
