@@ -147,8 +147,8 @@ impl Builder {
     ///
     /// [`Error::Option`](crate::Error::Option) with the option's name and the remedy;
     /// [`Zero`](clmgr::Error::Zero) for a length, an input length or a batch of 0;
-    /// [`TooLarge`](clmgr::Error::TooLarge) for a length from 2<sup>32</sup> on, or data that does not fit into the address
-    /// space; [`ContextMismatch`](clmgr::Error::ContextMismatch) for a cache of another context;
+    /// [`TooLarge`](clmgr::Error::TooLarge) for a length from 2<sup>32</sup> on, or data that does not fit into the device's
+    /// memory; [`ContextMismatch`](clmgr::Error::ContextMismatch) for a cache of another context;
     /// [`NotSupported`](clmgr::Error::NotSupported) if the way does not take this length on this device, or the device no
     /// such work-groups.
     pub fn build(&self, context: &Context, programs: &ProgramCache) -> Result<Plan> {

@@ -68,6 +68,20 @@ impl Plan {
             }
             .into());
         }
+        // The launches of a batch are listed when it is prepared.
+        let most = context.device().global_bytes();
+        for side in [&spec.input, &spec.output] {
+            if side.bytes() as u64 > most {
+                let rows = format!(
+                    "{} x {} {} numbers, {} bytes",
+                    spec.batch,
+                    side.len,
+                    side.number,
+                    side.bytes()
+                );
+                return Err(too_large("the data of an FFT", rows, most));
+            }
+        }
         let len = spec.transform();
         let Some(way) = builder.way.or_else(|| choose(context, len)) else {
             return Err(too_large(

@@ -711,6 +711,11 @@ fn what_does_not_fit_is_refused_by_name_with_a_remedy() {
             "the data of an FFT is 4 x 60 complex numbers",
         ),
         (Plan::builder(1 << 20).batch(usize::MAX / 2), "the data of an FFT is"),
+        // Fits into the address space, but into no device's memory.
+        (
+            Plan::builder(32768).batch(1 << 40),
+            "the data of an FFT is 1099511627776 x 32768 complex numbers, 288230376151711744 bytes, more than",
+        ),
         (
             Plan::builder(1 << 33),
             "the length of an FFT is 8589934592, more than the limit of 4294967295",
