@@ -493,6 +493,30 @@ fn both_allocations_of_a_staging_buffer_are_no_other_buffers() {
     rig.foreign.release(over);
 }
 
+/// HIP's copy of it is aligned; a kernel of OpenCL gets the object's own address.
+#[test]
+fn an_object_less_aligned_than_its_elements_is_not_shared_by_copying_either() {
+    let rig = Rig::open();
+    let mut words = vec![0_u128; 65];
+    let api = &rig.foreign.api;
+    let create = api.clCreateBuffer.expect("clCreateBuffer");
+    let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
+    let odd = words.as_mut_ptr().cast::<u8>().wrapping_add(4);
+    let mut code = 0;
+    // SAFETY: 1024 bytes follow there, which outlive the object; a valid place for the code.
+    let object = unsafe { create(rig.bridge.cl_context().raw(), flags, 1024, odd.cast(), &raw mut code) };
+    assert_eq!(code, 0);
+    for route in [Route::GpuVa, Route::Staging] {
+        // SAFETY: it is alive; no guard is taken.
+        let refused = unsafe { rig.bridge.adopt_cl_mem::<u128>(object, Some(route)) };
+        assert!(matches!(refused, Err(Error::Alignment { .. })), "{route}: {refused:?}");
+        // SAFETY: as above.
+        let taken = unsafe { rig.bridge.adopt_cl_mem::<u32>(object, Some(route)) };
+        assert!(taken.is_ok(), "{route}: {taken:?}");
+    }
+    rig.foreign.release(object);
+}
+
 #[test]
 fn the_drop_of_a_buffer_leaves_the_errors_of_its_users_queue_to_them() {
     type Unmap = unsafe extern "C" fn(

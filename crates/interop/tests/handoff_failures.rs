@@ -159,3 +159,45 @@ fn a_download_that_ran_too_early_fails_even_if_another_thread_takes_the_error() 
         queue.finish().expect("the queue is free");
     }
 }
+
+/// The wait lets the stream go when the hand-off is given up, and so succeeds itself.
+#[test]
+fn memory_is_neither_exported_nor_closed_well_if_a_hand_off_was_given_up_meanwhile() {
+    type End = fn(Shared<u32>) -> interop::Result<()>;
+    let ends: [(&str, End); 2] = [
+        // SAFETY: the descriptor is closed at once.
+        ("export_fd", |mut shared| unsafe { shared.export_fd() }.map(drop)),
+        ("close", Shared::close),
+    ];
+    let _alone = ALONE.lock();
+    for grade in proven_grades().into_iter().filter(|grade| *grade != Grade::Host) {
+        for (name, end) in ends {
+            let selection = platform::select_named(Some("host")).expect("the host platform");
+            let options = Options {
+                grade: Some(grade),
+                handoff_limit: Some(Duration::from_millis(500)),
+                ..Options::default()
+            };
+            let bridge = Bridge::open(&selection, &options).expect("a bridge");
+            let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
+            let mut shared = bridge.alloc_exportable::<u32>(64).expect("memory");
+            let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+            queue.wait_for(held.event()).expect("a wait");
+            drop(shared.cl_mut(&queue).expect("access"));
+            drop(shared.hip_mut(&stream).expect("queued behind it"));
+            let outcome = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stream.is_idle().expect("a stream") {
+                        std::thread::yield_now();
+                    }
+                    held.complete().expect("an event");
+                });
+                end(shared)
+            });
+            assert!(
+                matches!(outcome, Err(Error::HandoffTimeout { .. })),
+                "{grade}, {name}: {outcome:?}"
+            );
+        }
+    }
+}

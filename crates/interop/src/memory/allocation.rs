@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::access::{AccessLedger, Claim, Hold, Outcome, User, VIEWS, View};
+use crate::access::{AccessLedger, Claim, Hold, Outcome, Space, User, VIEWS, View};
 use crate::backing::{self, Backing};
 use crate::core::Core;
 use crate::handoff::{By, Handoff, Host};
@@ -38,14 +38,18 @@ impl SharedAllocation {
     /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one
     /// of the two keeps a copy of them, whose changes the other would not see.
     pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>, alignment: usize) -> Result<Self> {
-        let (route, address) = (backing.route(), backing.hip_ptr().addr());
-        if !address.is_multiple_of(alignment) {
-            return Err(Error::Alignment {
-                alignment,
-                limit: 1 << address.trailing_zeros(),
-            });
+        let (route, spans) = (backing.route(), backing.spans());
+        // Each API may have an address of its own.
+        let shown = spans.iter().filter(|span| span.space == Space::Address);
+        for address in shown.map(|span| span.range.start).chain([backing.hip_ptr().addr()]) {
+            if !address.is_multiple_of(alignment) {
+                return Err(Error::Alignment {
+                    alignment,
+                    limit: 1 << address.trailing_zeros(),
+                });
+            }
         }
-        let view = VIEWS.enter(backing.spans(), route.is_copy());
+        let view = VIEWS.enter(spans, route.is_copy());
         let view = view.ok_or_else(|| Error::Unsupported {
             route,
             reason: "another shared buffer has some of the bytes, and one of the two keeps a copy that the other does not see; drop the other first".into(),

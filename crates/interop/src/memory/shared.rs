@@ -189,15 +189,18 @@ impl<T: Pod> Shared<T> {
     /// then frees the memory or gives it back.
     ///
     /// # Errors
-    /// A user's work failed or did not end within the time limit. The memory is kept for ever then, because a device may
-    /// still use it: neither free nor reuse adopted memory.
+    /// A user's work failed or did not end within the time limit, or a hand-off failed, so that the bytes are not what they
+    /// should be. If a device may still use the memory, it is kept for ever: neither free nor reuse adopted memory after an
+    /// error.
     pub fn close(mut self) -> Result<()> {
         self.settle()
     }
 
-    /// Waits for every user that was granted access to the memory.
+    /// Waits for every user that was granted access to the memory. A hand-off that is given up meanwhile lets its user go
+    /// too early, and that user's end says nothing about the bytes.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        self.allocation.collapse().settle()
+        self.allocation.collapse().settle()?;
+        self.check_handoffs()
     }
 
     /// Whether the host makes changes of side, whatever the requested grade.

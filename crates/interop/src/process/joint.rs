@@ -70,7 +70,6 @@ impl<T: Pod> Joint<T> {
         stream.synchronize()?;
         // The stream may have been let go on because the other side failed, or took too long.
         self.shared_mut().settle()?;
-        self.shared().check_handoffs()?;
         let turn = Message::here(Body::Turn { passed: self.passed });
         self.link.send(&turn, None, "passing the turn to it")?;
         self.gave_away();
