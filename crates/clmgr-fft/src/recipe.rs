@@ -16,7 +16,7 @@ pub(crate) struct Recipe {
     pub legs: Vec<Leg>,
     /// Whether the output may hold what the last leg's kernels hand on.
     through_out: bool,
-    /// The kernel that makes a real signal's spectrum of its pairs' in the output.
+    /// The kernel that turns the spectrum of pairs, in the output, into that of the real numbers.
     pub completion: Option<Completion>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Leg {
 /// The last kernel of a real transform of even length.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    /// Of the length.
+    /// Half the real transform's length.
     pub half: usize,
     pub layout: Layout,
     pub scale: f32,
@@ -58,7 +58,7 @@ impl Scratch {
 }
 
 impl Recipe {
-    /// Of this way; a convolution's transforms go the `inner` one.
+    /// Of a plan that goes this way. Its complex transforms go the `inner` one, another one only if it is a convolution.
     pub fn new(spec: &Spec, way: Way, inner: Way, direction: Direction) -> Self {
         let (mut load, mut store) = (Load::of(spec), Store::of(spec));
         let len = spec.transform();
