@@ -10,8 +10,9 @@ use crate::{Device, Result, Stream};
 
 /// A word that streams and the host write and wait for: an order between a stream and anything that can write memory.
 ///
-/// It is in host memory, and the device sees writes to it immediately. Streams that wait for it keep it alive, so it
-/// may be dropped at any time. A stream whose condition never comes true waits for ever, and so does everything that
+/// It is in host memory, and the device sees writes to it immediately. Streams that wait for it keep it alive. The last
+/// of its owners frees it, which waits for all work of every device (see
+/// [what the crate does not do](crate#what-it-does-not-do)). A stream whose condition never comes true waits for ever, and so does everything that
 /// waits for that stream: on ROCm the wait is a kernel that reads the word over and over and holds a hardware queue,
 /// behind which the writer may be stuck (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`). Let the host write the word,
 /// or queue the write first.

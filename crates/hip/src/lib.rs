@@ -49,6 +49,11 @@
 //!   host slice that waits at that moment returns the error, and if the slice is page-locked, the device may use it
 //!   after that. Memory that this crate owns is leaked then; a borrowed slice cannot be. A program that goes on
 //!   after such an error must not free page-locked memory that it passed as a slice.
+//! - HIP frees device memory, modules and virtual memory only after all work of the device, and page-locked memory only
+//!   after all work of every device. So does whatever frees them here: the drop of their owners, the copies of
+//!   rectangles from and to host slices, which pass through page-locked memory, and the streams that give back a dropped
+//!   [`Flag`]. A thread that holds a stream back, because it is to store a flag or to let a host function go on, frees
+//!   none of these before it has done so. Memory of a pool, streams, events and graphs are freed at once.
 //! - It cannot check a kernel: [`Function::launch`] and [`Kernel::launch`] are `unsafe`. So is what depends on another
 //!   process or API: importing and opening memory, and running a graph.
 //! - It has no textures, no arrays of them and no OpenGL.

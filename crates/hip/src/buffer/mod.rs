@@ -29,7 +29,8 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 /// [`VirtualMemory`](crate::VirtualMemory) too; they differ in how it is freed.
 ///
 /// It is used through slices, each for one stream; see [the ordering model](crate#the-ordering-model). Dropping it
-/// waits for the streams that used it, then frees it. If it is not certain that they are done, the memory is leaked and
+/// waits for the streams that used it, then frees it, for which HIP waits for all work of the device unless the memory is
+/// a pool's. If it is not certain that they are done, the memory is leaked and
 /// the error is deferred: memory that the device may still touch is never freed.
 ///
 /// A slice borrows its buffer, so the buffer cannot go away or be written while the slice lives:

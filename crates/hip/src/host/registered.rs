@@ -14,7 +14,7 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
 /// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that
-/// used it. If HIP cannot tell whether they have ended, the pages stay registered, and the error is deferred
+/// used it, and HIP for all work of every device. If HIP cannot tell whether they have ended, the pages stay registered, and the error is deferred
 /// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)).
 #[doc(alias = "hipHostRegister")]
 pub struct Registered<'a, T> {

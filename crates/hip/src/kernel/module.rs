@@ -15,7 +15,7 @@ use crate::{Device, Error, LaunchConfig, Result, Stream, report};
 /// Parameters of a launch whose addresses need no allocation. Kernels rarely have more; longer lists go to the heap.
 const PARAMS_ON_STACK: usize = 16;
 
-/// Code on one device. Cloning is cheap; the last owner waits for the kernels that still run and unloads it.
+/// Code on one device. Cloning is cheap; the last owner waits for the device and unloads it.
 #[derive(Clone)]
 pub struct Module {
     code: Arc<Code>,
