@@ -53,6 +53,11 @@ struct _cl_context;
 struct _cl_device_id;
 
 /**
+ * OpenCL's event.
+ */
+struct _cl_event;
+
+/**
  * OpenCL's memory object.
  */
 struct _cl_mem;
@@ -81,6 +86,11 @@ struct hipcl_bridge_s;
  * What a hipcl_buffer points to.
  */
 struct hipcl_buffer_s;
+
+/**
+ * What a hipcl_event points to.
+ */
+struct hipcl_event_s;
 
 /**
  * What a hipcl_fft points to.
@@ -170,7 +180,8 @@ struct hipcl_bridge_options {
    */
   hipcl_grade grade;
   /**
-   * The HIP device's ordinal. Default: 0.
+   * The HIP device's ordinal, or -1, the default: hipcl_bridge_open() takes 0, and hipcl_bridge_adopt() the device of the
+   * stream, or for the default stream the one that pairs with the OpenCL device.
    */
   int32_t hip_device;
   /**
@@ -278,6 +289,11 @@ typedef struct hipcl_queue_s *hipcl_queue;
  * A HIP stream of a bridge.
  */
 typedef struct hipcl_stream_s *hipcl_stream;
+
+/**
+ * The end of a command on an OpenCL queue.
+ */
+typedef struct hipcl_event_s *hipcl_event;
 
 /**
  * One allocation that OpenCL and HIP both see.
@@ -811,8 +827,8 @@ hipcl_status hipcl_bridge_open(const struct hipcl_bridge_options *options,
  * @param context  A living cl_context of exactly one device.
  * @param device   That device.
  * @param queue    A living, in-order queue of the context.
- * @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for its default
- *                 stream. On the platform "host" the HIP library is inside of this one: a stream comes from
+ * @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for the default
+ *                 stream of `options.hip_device`. On the platform "host" the HIP library is inside of this one: a stream comes from
  *                 hipcl_stream_native() or hipcl_bridge_native().
  * @param options  Options, or null for the defaults.
  * @param bridge   Receives the bridge, which the caller destroys with hipcl_bridge_destroy().
@@ -1008,6 +1024,48 @@ hipcl_status hipcl_stream_synchronize(hipcl_stream stream);
 hipcl_status hipcl_stream_destroy(hipcl_stream stream);
 
 /**
+ * The end of all that is enqueued on a queue by now.
+ *
+ * @param queue  A queue.
+ * @param event  Receives the event, which the caller destroys with hipcl_event_destroy().
+ *
+ * Errors: HIPCL_ERROR_OPENCL if OpenCL refuses it.
+ */
+hipcl_status hipcl_queue_record(hipcl_queue queue, hipcl_event *event);
+
+/**
+ * Waits until the command has ended.
+ *
+ * Errors: HIPCL_ERROR_OPENCL if it failed.
+ */
+hipcl_status hipcl_event_wait(hipcl_event event);
+
+/**
+ * Whether the command has ended. Does not wait.
+ *
+ * @param event        An event.
+ * @param is_complete  Receives 1 if it has ended, else 0.
+ *
+ * Errors: HIPCL_ERROR_OPENCL if it failed.
+ */
+hipcl_status hipcl_event_is_complete(hipcl_event event, int32_t *is_complete);
+
+/**
+ * The cl_event of an event, for calls of OpenCL.
+ *
+ * @param event   An event.
+ * @param native  Receives the handle. It is not retained: it lasts until hipcl_event_destroy().
+ */
+hipcl_status hipcl_event_native(hipcl_event event, struct _cl_event **native);
+
+/**
+ * Destroys the handle. It does not wait: the command runs on.
+ *
+ * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
+ */
+hipcl_status hipcl_event_destroy(hipcl_event event);
+
+/**
  * Allocates memory on the best permitted route. Fresh memory holds unspecified values.
  *
  * @param bridge  A bridge.
@@ -1150,9 +1208,28 @@ hipcl_status hipcl_buffer_destroy(hipcl_buffer buffer);
  * @param buffer  A buffer.
  * @param info    Receives it.
  *
- * Errors: HIPCL_ERROR_BUSY while an access for writing is open.
+ * Errors: HIPCL_ERROR_BUSY while a call on another thread writes the buffer.
  */
 hipcl_status hipcl_buffer_get_info(hipcl_buffer buffer, struct hipcl_buffer_info *info);
+
+/**
+ * Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
+ * Unix socket. Waits for all work that uses the buffer. A descriptor of hipcl_buffer_create_exportable() keeps the memory
+ * alive after the buffer; with any other one, the buffer outlives every use of the descriptor. While an access to the
+ * buffer is open, or work that was enqueued under one runs, nothing writes the memory through the descriptor.
+ *
+ * @param buffer  A buffer; hipcl_buffer_create_exportable() makes one that can be exported on every platform.
+ * @param fd      Receives the descriptor, which the caller closes; -1 if the call fails.
+ * @param offset  Receives where the buffer begins in the descriptor's memory, in bytes.
+ * @param bytes   Receives the buffer's length in bytes.
+ *
+ * Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_NOT_SUPPORTED with a reason for each kind of
+ * descriptor, HIPCL_ERROR_READ_ONLY.
+ */
+hipcl_status hipcl_buffer_export_fd(hipcl_buffer buffer,
+                                    int *fd,
+                                    size_t *offset,
+                                    size_t *bytes);
 
 /**
  * Fills the whole buffer from host memory, after all work that uses it. Returns when the bytes have arrived. Counted as
@@ -1185,23 +1262,133 @@ hipcl_status hipcl_buffer_download(hipcl_buffer buffer,
                                    size_t bytes);
 
 /**
- * Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
- * Unix socket. Waits for all work that uses the buffer. A descriptor of hipcl_buffer_create_exportable() keeps the memory
- * alive after the buffer; with any other one, the buffer outlives every use of the descriptor. While an access to the
- * buffer is open, or work that was enqueued under one runs, nothing writes the memory through the descriptor.
+ * Fills a part of the buffer from host memory, after all work that uses the buffer. Returns when the bytes have arrived.
+ * Counted as input.
  *
- * @param buffer  A buffer; hipcl_buffer_create_exportable() makes one that can be exported on every platform.
- * @param fd      Receives the descriptor, which the caller closes; -1 if the call fails.
- * @param offset  Receives where the buffer begins in the descriptor's memory, in bytes.
- * @param bytes   Receives the buffer's length in bytes.
+ * @param buffer  A buffer.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    The bytes.
+ * @param bytes   Their number, at least 1.
  *
- * Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_NOT_SUPPORTED with a reason for each kind of
- * descriptor, HIPCL_ERROR_READ_ONLY.
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_upload().
  */
-hipcl_status hipcl_buffer_export_fd(hipcl_buffer buffer,
-                                    int *fd,
-                                    size_t *offset,
-                                    size_t *bytes);
+hipcl_status hipcl_buffer_upload_at(hipcl_buffer buffer,
+                                    size_t offset,
+                                    const void *data,
+                                    size_t bytes);
+
+/**
+ * Copies a part of the buffer to host memory, after all work that writes the buffer. Returns when the bytes have arrived.
+ * Counted as result.
+ *
+ * @param buffer  A buffer.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    Receives the bytes.
+ * @param bytes   Their number, at least 1.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_download().
+ */
+hipcl_status hipcl_buffer_download_at(hipcl_buffer buffer,
+                                      size_t offset,
+                                      void *data,
+                                      size_t bytes);
+
+/**
+ * Enqueues a copy from host memory to a part of the buffer and returns without waiting for it. It runs after all earlier
+ * work that uses the buffer, on either side, and before all later work. Counted as input.
+ *
+ * Nothing changes the host memory before the copy has ended: wait for the event, or for the queue. So it is if the call
+ * fails with HIPCL_ERROR_OPENCL, too: wait for the queue.
+ *
+ * @param buffer  A buffer.
+ * @param queue   A queue of its bridge.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    The bytes.
+ * @param bytes   Their number, at least 1.
+ * @param event   Receives the event of the copy, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, and for a queue of another context;
+ * HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, HIPCL_ERROR_NOT_SUPPORTED for
+ * memory that is HIP's, which OpenCL's copies do not know: use hipcl_buffer_upload_at().
+ */
+hipcl_status hipcl_buffer_upload_on_queue(hipcl_buffer buffer,
+                                          hipcl_queue queue,
+                                          size_t offset,
+                                          const void *data,
+                                          size_t bytes,
+                                          hipcl_event *event);
+
+/**
+ * Enqueues a copy from a part of the buffer to host memory and returns without waiting for it. It runs after all earlier
+ * work that writes the buffer, on either side, and before all later writers. Counted as result.
+ *
+ * Nothing uses the host memory before the copy has ended: wait for the event, or for the queue. So it is if the call
+ * fails with HIPCL_ERROR_OPENCL, too: wait for the queue. That earlier work failed is told by the next access to the
+ * buffer, or by hipcl_buffer_download().
+ *
+ * @param buffer  A buffer.
+ * @param queue   A queue of its bridge.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    Receives the bytes.
+ * @param bytes   Their number, at least 1.
+ * @param event   Receives the event of the copy, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: as hipcl_buffer_upload_on_queue(), but HIPCL_ERROR_BUSY only while an access for writing is open; for memory
+ * that is HIP's use hipcl_buffer_download_at().
+ */
+hipcl_status hipcl_buffer_download_on_queue(hipcl_buffer buffer,
+                                            hipcl_queue queue,
+                                            size_t offset,
+                                            void *data,
+                                            size_t bytes,
+                                            hipcl_event *event);
+
+/**
+ * Enqueues a kernel that writes a pattern again and again, and returns without waiting for it. It is ordered as
+ * hipcl_buffer_upload_on_queue(), and works with memory of every route. It moves no data, and is not counted.
+ *
+ * @param buffer         A buffer.
+ * @param queue          A queue of its bridge.
+ * @param offset         Where the part begins, in bytes.
+ * @param bytes          Its length in bytes: a multiple of `pattern_bytes`, at least 1.
+ * @param pattern        The pattern, which is copied.
+ * @param pattern_bytes  Its length in bytes: 1, 2, 4, 8 or 16.
+ * @param event          Receives the event, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part or a pattern that does not fit, otherwise as hipcl_buffer_upload_on_queue().
+ */
+hipcl_status hipcl_buffer_fill_on_queue(hipcl_buffer buffer,
+                                        hipcl_queue queue,
+                                        size_t offset,
+                                        size_t bytes,
+                                        const void *pattern,
+                                        size_t pattern_bytes,
+                                        hipcl_event *event);
+
+/**
+ * Enqueues a kernel that copies a part of one buffer to another, and returns without waiting for it. It runs after all
+ * earlier work that uses the target or writes the source, and before all later work that conflicts. It works with memory
+ * of every route. Counted as a copy of the data set.
+ *
+ * @param target         The buffer to write, another one than the source.
+ * @param target_offset  Where the bytes go, in bytes.
+ * @param source         The buffer to read, of the same bridge.
+ * @param source_offset  Where they come from, in bytes.
+ * @param bytes          Their number, at least 1.
+ * @param queue          A queue of the bridge.
+ * @param event          Receives the event, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_BUSY if the two are one buffer, HIPCL_ERROR_ARGUMENT for a part that does not fit and for two buffers
+ * over the same memory, otherwise as hipcl_buffer_upload_on_queue() for the target and
+ * hipcl_buffer_download_on_queue() for the source.
+ */
+hipcl_status hipcl_buffer_copy_on_queue(hipcl_buffer target,
+                                        size_t target_offset,
+                                        hipcl_buffer source,
+                                        size_t source_offset,
+                                        size_t bytes,
+                                        hipcl_queue queue,
+                                        hipcl_event *event);
 
 /**
  * Gives a buffer to an OpenCL queue: work that the caller enqueues on the queue while the access is open runs after all

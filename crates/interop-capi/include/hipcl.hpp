@@ -146,6 +146,23 @@ inline Result<std::string> string(hipcl_status status, hipcl_text &raw) {
 
 } // namespace detail
 
+// The end of a command on an OpenCL queue. Its destructor does not wait.
+class Event : public detail::Handle<hipcl_event, hipcl_event_destroy> {
+  public:
+    using Handle::Handle;
+    Result<void> wait() const { return detail::done(hipcl_event_wait(get())); }
+    Result<bool> is_complete() const {
+        std::int32_t complete = 0;
+        const hipcl_status status = hipcl_event_is_complete(get(), &complete);
+        bool is = complete != 0;
+        return detail::made<bool>(status, is);
+    }
+    Result<struct _cl_event *> native() const {
+        struct _cl_event *native = nullptr;
+        return detail::made<struct _cl_event *>(hipcl_event_native(get(), &native), native);
+    }
+};
+
 // An in-order OpenCL queue.
 class Queue : public detail::Handle<hipcl_queue, hipcl_queue_destroy> {
   public:
@@ -155,6 +172,11 @@ class Queue : public detail::Handle<hipcl_queue, hipcl_queue_destroy> {
         return detail::made<struct _cl_command_queue *>(hipcl_queue_native(get(), &native), native);
     }
     Result<void> finish() { return detail::done(hipcl_queue_finish(get())); }
+    // The end of all that is enqueued by now.
+    Result<Event> record() const {
+        hipcl_event event = nullptr;
+        return detail::made<Event>(hipcl_queue_record(get(), &event), event);
+    }
 };
 
 // A HIP stream.
@@ -204,6 +226,51 @@ class Buffer {
     template <class T> Result<void> download(T *data, std::size_t count) const {
         static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
         return detail::done(hipcl_buffer_download(get(), data, bytes_of<T>(count)));
+    }
+    // `count` elements from element `offset` on.
+    template <class T> Result<void> upload_at(std::size_t offset, const T *data, std::size_t count) {
+        static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
+        return detail::done(hipcl_buffer_upload_at(get(), bytes_of<T>(offset), data, bytes_of<T>(count)));
+    }
+    template <class T> Result<void> download_at(std::size_t offset, T *data, std::size_t count) const {
+        static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
+        return detail::done(hipcl_buffer_download_at(get(), bytes_of<T>(offset), data, bytes_of<T>(count)));
+    }
+    // The same, enqueued and not waited for. The host memory stays, and is left alone, until the event has ended.
+    template <class T>
+    Result<Event> upload_async(const Queue &queue, std::size_t offset, const T *data, std::size_t count) {
+        static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
+        hipcl_event event = nullptr;
+        const hipcl_status status = hipcl_buffer_upload_on_queue(get(), queue.get(), bytes_of<T>(offset), data,
+                                                                 bytes_of<T>(count), &event);
+        return detail::made<Event>(status, event);
+    }
+    template <class T>
+    Result<Event> download_async(const Queue &queue, std::size_t offset, T *data, std::size_t count) const {
+        static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
+        hipcl_event event = nullptr;
+        const hipcl_status status = hipcl_buffer_download_on_queue(get(), queue.get(), bytes_of<T>(offset), data,
+                                                                   bytes_of<T>(count), &event);
+        return detail::made<Event>(status, event);
+    }
+    // `value` to `count` elements from element `offset` on; enqueued and not waited for. T has 1, 2, 4, 8 or 16 bytes.
+    template <class T>
+    Result<Event> fill(const Queue &queue, std::size_t offset, std::size_t count, const T &value) {
+        static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
+        static_assert(sizeof(T) <= 16 && (sizeof(T) & (sizeof(T) - 1)) == 0, "a pattern has 1, 2, 4, 8 or 16 bytes");
+        hipcl_event event = nullptr;
+        const hipcl_status status = hipcl_buffer_fill_on_queue(get(), queue.get(), bytes_of<T>(offset),
+                                                               bytes_of<T>(count), &value, sizeof value, &event);
+        return detail::made<Event>(status, event);
+    }
+    // `bytes` bytes of another buffer, from its byte `source_offset` on, to this one's byte `offset`; enqueued and not
+    // waited for.
+    Result<Event> copy_from(const Queue &queue, std::size_t offset, const Buffer &source, std::size_t source_offset,
+                            std::size_t bytes) {
+        hipcl_event event = nullptr;
+        const hipcl_status status = hipcl_buffer_copy_on_queue(get(), offset, source.get(), source_offset, bytes,
+                                                               queue.get(), &event);
+        return detail::made<Event>(status, event);
     }
     // On a queue or a stream, with HIPCL_ACCESS_READ or HIPCL_ACCESS_WRITE.
     Result<Access> begin(const Queue &queue, hipcl_access_mode mode);

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use clmgr::Arg;
 use interop::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg};
 
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
+use crate::buffer::{BufferObject, BufferReader, BufferWriter, Known, Memory, hipcl_buffer};
 use crate::call::{Out, call, destroy, one_of};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
-use crate::lend::{Reader, Writer};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::{HIPCL_ERROR_NOT_SUPPORTED, hipcl_status};
 use crate::values::_cl_mem;
@@ -59,8 +58,8 @@ enum Guard {
 }
 
 enum Lease {
-    Read { _reader: Reader<Memory> },
-    Write { _writer: Writer<Memory> },
+    Read { _reader: BufferReader },
+    Write { _writer: BufferWriter },
 }
 
 #[derive(Clone)]
@@ -95,18 +94,22 @@ impl AccessObject {
                 // SAFETY: the guard is dropped before the writer, which stands behind it in the access and gives no other
                 // reference.
                 let memory: &'static mut Memory = unsafe { writer.extended() };
-                let guard = match &side {
-                    // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
-                    Side::Queue(queue) => Guard::ClMut(memory.cl_mut(unsafe { extended(&queue.0) })?),
+                let (guard, facts) = match &side {
+                    Side::Queue(queue) => {
+                        // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
+                        let guard = memory.cl_mut(unsafe { extended(&queue.0) })?;
+                        let facts = guard.facts();
+                        (Guard::ClMut(guard), facts)
+                    }
                     Side::Stream(stream) => {
                         // SAFETY: as above.
                         let mut guard = memory.hip_mut(unsafe { extended(&stream.0) })?;
-                        Guard::HipMut {
-                            address: guard.slice_mut().as_mut_ptr().expose_provenance(),
-                            _guard: guard,
-                        }
+                        let facts = guard.facts();
+                        let address = guard.slice_mut().as_mut_ptr().expose_provenance();
+                        (Guard::HipMut { address, _guard: guard }, facts)
                     }
                 };
+                writer.leave(Some(Known { bytes, facts }));
                 Ok(Self {
                     guard,
                     _lease: Lease::Write { _writer: writer },

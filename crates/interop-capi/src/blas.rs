@@ -8,7 +8,7 @@ use rocblas::{Batch, Fill, Handle, Matrix, Op};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
 use crate::buffer::{BufferObject, Memory, hipcl_buffer};
-use crate::call::{Out, call, destroy, input, one_of};
+use crate::call::{Out, call, destroy, input, one_of, optional_out};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::queue::{StreamObject, hipcl_stream};
@@ -256,11 +256,8 @@ pub unsafe extern "C" fn hipcl_cinverse_hermitian(
     failed: *mut usize,
 ) -> hipcl_status {
     call("hipcl_cinverse_hermitian", || {
-        let place = match failed.is_null() {
-            true => None,
-            // SAFETY: the C caller's place for a size.
-            false => Some(unsafe { Out::new(failed, "failed") }?),
-        };
+        // SAFETY: null or the C caller's place for a size.
+        let place = unsafe { optional_out(failed, "failed") }?;
         let blas = BlasObject::of(blas, "blas")?;
         let fill = one_of(fill, &FILLS, "fill", "HIPCL_FILL_UPPER, HIPCL_FILL_LOWER")?;
         let mut a = BufferObject::writer(a, "a")?;

@@ -40,7 +40,8 @@ pub struct hipcl_bridge_options {
     pub policy: hipcl_policy,
     /// Exactly this hand-off, or HIPCL_GRADE_AUTO, the default.
     pub grade: hipcl_grade,
-    /// The HIP device's ordinal. Default: 0.
+    /// The HIP device's ordinal, or -1, the default: hipcl_bridge_open() takes 0, and hipcl_bridge_adopt() the device of the
+    /// stream, or for the default stream the one that pairs with the OpenCL device.
     pub hip_device: i32,
     /// The index of the OpenCL device, or -1, the default, to find the one that pairs with the HIP device.
     /// hipcl_bridge_adopt() does not use it.
@@ -114,7 +115,7 @@ fn defaults() -> hipcl_bridge_options {
         route: HIPCL_ROUTE_AUTO,
         policy: HIPCL_POLICY_DIRECT_ONLY,
         grade: HIPCL_GRADE_AUTO,
-        hip_device: 0,
+        hip_device: -1,
         opencl_device: -1,
         force_dma_buf: 0,
         handoff_limit_ms: 0,
@@ -138,19 +139,20 @@ unsafe fn read(options: *const hipcl_bridge_options) -> Result<(Selection, Optio
             size_of::<hipcl_bridge_options>()
         )));
     }
-    let ordinal = |value: i32, field: &str| {
-        usize::try_from(value)
-            .map_err(|_| Failure::argument(format!("`options.{field}` is {value}; use a device's number")))
+    let ordinal = |value: i32, field: &str| match value {
+        -1 => Ok(None),
+        value => usize::try_from(value).map(Some).map_err(|_| {
+            Failure::argument(format!(
+                "`options.{field}` is {value}; use a device's number, or -1 to leave it to the library"
+            ))
+        }),
     };
     let read = Options {
         route: route(options.route, "options.route")?,
         policy: policy(options.policy, "options.policy")?,
         grade: grade(options.grade, "options.grade")?,
-        hip_device: Some(ordinal(options.hip_device, "hip_device")?),
-        opencl_device: match options.opencl_device {
-            -1 => None,
-            index => Some(ordinal(index, "opencl_device")?),
-        },
+        hip_device: ordinal(options.hip_device, "hip_device")?,
+        opencl_device: ordinal(options.opencl_device, "opencl_device")?,
         handoff_limit: match options.handoff_limit_ms {
             0 => None,
             limit => Some(Duration::from_millis(limit)),
@@ -194,8 +196,8 @@ pub unsafe extern "C" fn hipcl_bridge_open(
 /// @param context  A living cl_context of exactly one device.
 /// @param device   That device.
 /// @param queue    A living, in-order queue of the context.
-/// @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for its default
-///                 stream. On the platform "host" the HIP library is inside of this one: a stream comes from
+/// @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for the default
+///                 stream of `options.hip_device`. On the platform "host" the HIP library is inside of this one: a stream comes from
 ///                 hipcl_stream_native() or hipcl_bridge_native().
 /// @param options  Options, or null for the defaults.
 /// @param bridge   Receives the bridge, which the caller destroys with hipcl_bridge_destroy().

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clmgr::SvmGrain;
-use interop::Shared;
+use interop::{MemoryFacts, Shared};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::call::{Out, call, one_of, refused, slice, slice_mut};
+use crate::call::{Out, call, one_of, refused};
 use crate::failure::Failure;
 use crate::handle::{Kind, Object, object};
-use crate::lend::{Lend, Reader, Writer};
+use crate::lend::{Lend, Reader, Refusal, Writer};
 use crate::status::hipcl_status;
 use crate::values::{
     _cl_mem, grade_number, hipcl_grade, hipcl_residency, hipcl_route, residency_number, route, route_number,
@@ -26,19 +26,29 @@ pub type hipcl_buffer = *mut hipcl_buffer_s;
 /// The memory of a buffer, in bytes.
 pub(crate) type Memory = Shared<u8>;
 
-/// Whoever uses the memory holds the object itself, so that a call counts one reference.
-pub(crate) type BufferObject = Lend<Memory>;
+/// Whoever uses the memory holds the object itself, so that a call counts one reference. An open access for writing leaves
+/// what is known about the memory, which nobody else can ask.
+pub(crate) type BufferObject = Lend<Memory, Option<Known>>;
+pub(crate) type BufferReader = Reader<Memory, Option<Known>>;
+pub(crate) type BufferWriter = Writer<Memory, Option<Known>>;
 object!(BufferObject, hipcl_buffer_s, Buffer);
+
+/// What is known about a buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) bytes: usize,
+    pub(crate) facts: MemoryFacts,
+}
 
 impl BufferObject {
     /// Shared use of a buffer's memory.
-    pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<Reader<Memory>, Failure> {
+    pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferReader, Failure> {
         let lent = Self::of(buffer, argument)?.read();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
 
     /// Exclusive use of a buffer's memory.
-    pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<Writer<Memory>, Failure> {
+    pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferWriter, Failure> {
         let lent = Self::of(buffer, argument)?.write();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
@@ -308,65 +318,42 @@ pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
 /// @param buffer  A buffer.
 /// @param info    Receives it.
 ///
-/// Errors: HIPCL_ERROR_BUSY while an access for writing is open.
+/// Errors: HIPCL_ERROR_BUSY while a call on another thread writes the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hipcl_buffer_get_info(buffer: hipcl_buffer, info: *mut hipcl_buffer_info) -> hipcl_status {
     call("hipcl_buffer_get_info", || {
         // SAFETY: the C caller's place for the structure.
         let place = unsafe { Out::new(info, "info") }?;
-        let memory = BufferObject::reader(buffer, "buffer")?;
-        let (opencl, hip) = memory.addresses().unwrap_or_default();
+        let Known { bytes, facts } = known(buffer)?;
+        let (opencl, hip) = facts.addresses.unwrap_or_default();
         place.set(hipcl_buffer_info {
-            bytes: memory.len(),
+            bytes,
             opencl_address: opencl as u64,
             hip_address: hip as u64,
-            route: route_number(memory.route()),
-            residency: residency_number(memory.residency()),
-            grade: grade_number(memory.grade()),
-            is_copy: memory.is_copy().into(),
+            route: route_number(facts.route),
+            residency: residency_number(facts.residency),
+            grade: grade_number(facts.grade),
+            is_copy: facts.route.is_copy().into(),
         });
         Ok(())
     })
 }
 
-/// Fills the whole buffer from host memory, after all work that uses it. Returns when the bytes have arrived. Counted as
-/// input.
-///
-/// @param buffer  A buffer.
-/// @param data    The bytes.
-/// @param bytes   Their number: the buffer's length.
-///
-/// Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_ARGUMENT for another length than the buffer's,
-/// HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const c_void, bytes: usize) -> hipcl_status {
-    call("hipcl_buffer_upload", || {
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
-        same_length(bytes, memory.len())?;
-        // SAFETY: the C caller's bytes.
-        let data = unsafe { slice::<u8>(data.cast(), bytes, "data") }?;
-        Ok(memory.upload(data)?)
-    })
-}
-
-/// Copies the whole buffer to host memory, after all work that writes it. Returns when the bytes have arrived. Counted
-/// as result.
-///
-/// @param buffer  A buffer.
-/// @param data    Receives the bytes.
-/// @param bytes   Their number: the buffer's length.
-///
-/// Errors: HIPCL_ERROR_BUSY while an access for writing is open, HIPCL_ERROR_ARGUMENT for another length than the
-/// buffer's, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut c_void, bytes: usize) -> hipcl_status {
-    call("hipcl_buffer_download", || {
-        let memory = BufferObject::reader(buffer, "buffer")?;
-        same_length(bytes, memory.len())?;
-        // SAFETY: the C caller's memory.
-        let data = unsafe { slice_mut(data, bytes, "data") }?;
-        Ok(memory.download(data)?)
-    })
+fn known(buffer: hipcl_buffer) -> Result<Known, Failure> {
+    let object = BufferObject::of(buffer, "buffer")?;
+    let refusal = match Arc::clone(&object).read() {
+        Ok(memory) => {
+            return Ok(Known {
+                bytes: memory.len(),
+                facts: memory.facts(),
+            });
+        }
+        Err(refusal) => refusal,
+    };
+    match object.note() {
+        Some(known) if refusal == Refusal::Busy => Ok(known),
+        _ => Err(refused(refusal, "buffer", Kind::Buffer.name())),
+    }
 }
 
 /// Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
@@ -405,16 +392,7 @@ pub unsafe extern "C" fn hipcl_buffer_export_fd(
     })
 }
 
-fn same_length(given: usize, expected: usize) -> Result<(), Failure> {
-    match given == expected {
-        true => Ok(()),
-        false => Err(Failure::argument(format!(
-            "`bytes` is {given}; the buffer has {expected} bytes"
-        ))),
-    }
-}
-
-fn not_null(is_null: bool, argument: &str) -> Result<(), Failure> {
+pub(crate) fn not_null(is_null: bool, argument: &str) -> Result<(), Failure> {
     match is_null {
         true => Err(Failure::argument(format!("`{argument}` is null"))),
         false => Ok(()),

@@ -67,6 +67,18 @@ impl<R> Out<*mut R> {
     }
 }
 
+/// The place of a result that the caller may do without.
+///
+/// # Safety
+/// As [`Out::new`].
+pub(crate) unsafe fn optional_out<T>(place: *mut T, argument: &'static str) -> Result<Option<Out<T>>, Failure> {
+    if place.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { Out::new(place, argument) }.map(Some)
+}
+
 /// That a pointer may be used, as far as it can be seen.
 fn check_pointer<T>(pointer: *const T, argument: &'static str) -> Result<(), Failure> {
     if pointer.is_null() {

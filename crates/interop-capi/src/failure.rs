@@ -99,6 +99,7 @@ fn status(error: &Error) -> hipcl_status {
         Error::Hip(error) => of_hip(error),
         Error::Blas(error) => of_blas(error),
         Error::OutOfRange { .. }
+        | Error::Pattern { .. }
         | Error::PartsOverlap { .. }
         | Error::PartGrid { .. }
         | Error::SubBufferStart { .. }

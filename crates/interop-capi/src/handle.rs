@@ -29,10 +29,11 @@ pub(crate) enum Kind {
     Blas,
     Fft,
     Text,
+    Event,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Bridge,
         Self::Queue,
         Self::Stream,
@@ -43,6 +44,7 @@ impl Kind {
         Self::Blas,
         Self::Fft,
         Self::Text,
+        Self::Event,
     ];
 
     /// The C type.
@@ -58,6 +60,7 @@ impl Kind {
             Self::Blas => "hipcl_blas",
             Self::Fft => "hipcl_fft",
             Self::Text => "hipcl_text",
+            Self::Event => "hipcl_event",
         }
     }
 

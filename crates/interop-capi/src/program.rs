@@ -8,11 +8,10 @@ use interop::{Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg, Str
 
 use crate::access::{AccessObject, hipcl_access};
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
+use crate::buffer::{BufferObject, BufferReader, BufferWriter, hipcl_buffer};
 use crate::call::{Out, call, destroy, input, optional_text, slice, text};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
-use crate::lend::{Reader, Writer};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::hipcl_status;
 
@@ -265,8 +264,8 @@ unsafe fn read_range(range: *const hipcl_range) -> Result<NdRange, Failure> {
 
 /// An argument, with the memory lent to this launch.
 enum Operand<'a> {
-    Read(Reader<Memory>),
-    Write(Writer<Memory>),
+    Read(BufferReader),
+    Write(BufferWriter),
     Access(Arc<AccessObject>),
     Value(&'a [u8]),
     Local(usize),

@@ -314,6 +314,15 @@ impl<T: Pod> AcquiredBuffer<'_, T> {
         self.buffer.object.read(queue, out)
     }
 
+    /// Copies the elements from `offset` on into `out`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read_at`](crate::RegularBuffer::read_at).
+    pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
+        self.buffer.object.read_at(queue, offset, out)
+    }
+
     /// Copies `data`, which has the buffer's length, into the buffer, and waits.
     ///
     /// # Errors
@@ -321,6 +330,15 @@ impl<T: Pod> AcquiredBuffer<'_, T> {
     /// As [`RegularBuffer::write`](crate::RegularBuffer::write).
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         self.buffer.object.write(queue, data)
+    }
+
+    /// Copies `data` into the buffer from `offset` on, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write_at`](crate::RegularBuffer::write_at).
+    pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
+        self.buffer.object.write_at(queue, offset, data)
     }
 
     /// The buffer as a kernel's argument.

@@ -17,6 +17,7 @@ static hipcl_kernel right_kernel, destroyed_kernel;
 static hipcl_blas right_blas, destroyed_blas;
 static hipcl_fft right_fft, destroyed_fft;
 static hipcl_text right_text, destroyed_text;
+static hipcl_event right_event, destroyed_event;
 
 static struct hipcl_bridge_options right_options;
 static struct hipcl_native_handles natives;
@@ -88,6 +89,10 @@ static void set_up(int count, char **values) {
     OK(hipcl_stream_create(right_bridge, &right_stream));
     OK(hipcl_stream_create(right_bridge, &destroyed_stream));
     OK(hipcl_stream_destroy(destroyed_stream));
+
+    OK(hipcl_queue_record(right_queue, &right_event));
+    OK(hipcl_queue_record(right_queue, &destroyed_event));
+    OK(hipcl_event_destroy(destroyed_event));
 
     hipcl_buffer held;
     OK(hipcl_buffer_create(right_bridge, BYTES, &held));

@@ -79,7 +79,7 @@ static void objects_move_and_end_in_any_order(const hipcl::Bridge &bridge) {
         CHECK(error_of(upload).status() == HIPCL_ERROR_BUSY);
         // The buffer goes first: it lives until its access has ended.
         { hipcl::Buffer gone = std::move(buffer); }
-        CHECK(hipcl_buffer_get_info(raw, &info) == HIPCL_ERROR_BUSY);
+        CHECK(hipcl_buffer_get_info(raw, &info) == HIPCL_SUCCESS && info.bytes == LEN * sizeof(float));
         hipcl::Access moved = std::move(access);
         CHECK(!access && OK(moved.pointer()) != nullptr);
     }
@@ -113,6 +113,23 @@ static void kernels_take_buffers_values_and_accesses(const hipcl::Bridge &bridge
     OK(x.download(numbers.data(), LEN));
     CHECK(numbers.front() == 7.0f && numbers.back() == 7.0f);
     CHECK(OK(bridge.counters()).data_set == 0);
+
+    // Parts, in elements: from the host, filled, from the other buffer, and back.
+    std::vector<float> part(16, 5.0f);
+    const hipcl::Event written = OK(x.upload_async(queue, 8, part.data(), part.size()));
+    OK(x.upload_at(100, part.data(), 4));
+    OK(x.fill(queue, 200, 8, 9.0f));
+    OK(y.copy_from(queue, 0, x, 8 * sizeof(float), 64 * sizeof(float)));
+    const hipcl::Event read = OK(y.download_async(queue, 8, part.data(), part.size()));
+    OK(written.wait());
+    OK(read.wait());
+    CHECK(OK(read.is_complete()) && OK(read.native()) != nullptr);
+    CHECK(part[7] == 5.0f && part[8] == 7.0f);
+    OK(OK(queue.record()).wait());
+    OK(x.download_at(96, part.data(), part.size()));
+    CHECK(part[3] == 7.0f && part[4] == 5.0f && part[7] == 5.0f && part[8] == 7.0f);
+    OK(x.download_at(199, part.data(), 10));
+    CHECK(part[0] == 7.0f && part[1] == 9.0f && part[8] == 9.0f && part[9] == 7.0f);
 
     // Over a descriptor to another buffer, on a bridge of the first one's own objects.
     hipcl::Buffer exported = OK(bridge.alloc_exportable(LEN * sizeof(float)));

@@ -28,8 +28,8 @@ fn is_handle(ty: &str) -> bool {
 
 /// `bridge` of `hipcl_bridge`, if it is the type of a handle.
 fn kind(ty: &str) -> Option<&str> {
-    const KINDS: [&str; 10] = [
-        "bridge", "queue", "stream", "buffer", "access", "program", "kernel", "blas", "fft", "text",
+    const KINDS: [&str; 11] = [
+        "bridge", "queue", "stream", "buffer", "access", "program", "kernel", "blas", "fft", "text", "event",
     ];
     ty.strip_prefix("hipcl_").filter(|kind| KINDS.contains(kind))
 }
@@ -48,7 +48,7 @@ fn result(ty: &str) -> Option<&str> {
 fn right(parameter: &Parameter) -> String {
     let Parameter { ty, name, .. } = parameter;
     if let Some(kind) = kind(ty) {
-        let second = matches!(name.as_str(), "c" | "output");
+        let second = matches!(name.as_str(), "c" | "output" | "target");
         return format!("right_{kind}{}", if second { "_2" } else { "" });
     }
     if result(ty).is_some() {
@@ -70,6 +70,7 @@ fn right(parameter: &Parameter) -> String {
         ("struct _cl_mem *", _) => "NULL",
         ("const void *" | "void *", _) => "data",
         ("size_t", "bytes") => "BYTES",
+        ("size_t", "pattern_bytes") => "4",
         ("size_t", "m" | "n" | "k" | "lda" | "ldb" | "ldc") => "2",
         ("size_t", "a_stride" | "b_stride" | "c_stride") => "4",
         ("size_t", "length") => "8",

@@ -38,6 +38,8 @@ programs! {
     handles_keep_their_rules_across_threads_and_in_every_order: "objects.c";
     the_callers_own_objects_and_memory_of_every_origin_are_taken: "foreign.c";
     products_inverses_transforms_and_kernels_are_right: "compute.c";
+    the_device_of_a_stream_is_taken_where_no_number_is_given: "devices.c";
+    parts_of_buffers_are_transferred_filled_and_copied_on_every_route: "transfers.c";
 }
 
 #[test]
