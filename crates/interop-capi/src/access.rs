@@ -79,7 +79,7 @@ impl AccessObject {
                     // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
                     Side::Queue(queue) => Guard::Cl(memory.cl(unsafe { extended(&queue.0) })?),
                     // SAFETY: as above.
-                    Side::Stream(stream) => Guard::Hip(memory.hip(unsafe { extended(&stream.0) })?),
+                    Side::Stream(stream) => Guard::Hip(memory.hip(unsafe { extended(&*stream.0) })?),
                 };
                 Ok(Self {
                     guard,
@@ -103,7 +103,7 @@ impl AccessObject {
                     }
                     Side::Stream(stream) => {
                         // SAFETY: as above.
-                        let mut guard = memory.hip_mut(unsafe { extended(&stream.0) })?;
+                        let mut guard = memory.hip_mut(unsafe { extended(&*stream.0) })?;
                         let facts = guard.facts();
                         let address = guard.slice_mut().as_mut_ptr().expose_provenance();
                         (Guard::HipMut { address, _guard: guard }, facts)
@@ -134,8 +134,8 @@ impl AccessObject {
     /// The argument of a kernel on this stream.
     pub(crate) fn on_stream(&self, stream: &hip::Stream) -> Result<StreamArg<'_>, Failure> {
         match (&self.guard, &self.side) {
-            (Guard::Hip(guard), Side::Stream(own)) if own.0 == *stream => Ok(guard.slice().into()),
-            (Guard::HipMut { address, .. }, Side::Stream(own)) if own.0 == *stream => {
+            (Guard::Hip(guard), Side::Stream(own)) if *own.0 == *stream => Ok(guard.slice().into()),
+            (Guard::HipMut { address, .. }, Side::Stream(own)) if *own.0 == *stream => {
                 let pointer = std::ptr::with_exposed_provenance_mut::<u8>(*address);
                 // SAFETY: the guard's own memory, which it holds exclusively and for as long as it lives. Several launches
                 // under one access are in order on its one stream.
@@ -210,6 +210,7 @@ unsafe fn extended<'a, T>(value: &T) -> &'a T {
 /// Errors: HIPCL_ERROR_BUSY while an access that conflicts is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_ARGUMENT for a
 /// queue of another context, HIPCL_ERROR_HANDOFF if earlier work failed or did not end in time.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_begin_queue(
     buffer: hipcl_buffer,
     queue: hipcl_queue,
@@ -234,6 +235,7 @@ pub unsafe extern "C" fn hipcl_access_begin_queue(
 ///
 /// Errors: as hipcl_access_begin_queue().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_begin_stream(
     buffer: hipcl_buffer,
     stream: hipcl_stream,
@@ -257,6 +259,7 @@ pub unsafe extern "C" fn hipcl_access_begin_stream(
 ///
 /// Errors: HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has a buffer object.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_pointer(access: hipcl_access, pointer: *mut *mut c_void) -> hipcl_status {
     call("hipcl_access_pointer", || {
         // SAFETY: the C caller's place for a pointer.
@@ -275,6 +278,7 @@ pub unsafe extern "C" fn hipcl_access_pointer(access: hipcl_access, pointer: *mu
 /// Errors: HIPCL_ERROR_ARGUMENT for an access on a stream, HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has only a
 /// pointer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_cl_mem(access: hipcl_access, native: *mut *mut _cl_mem) -> hipcl_status {
     call("hipcl_access_cl_mem", || {
         // SAFETY: the C caller's place for a handle.

@@ -9,7 +9,7 @@ use clmgr::SvmGrain;
 use interop::{MemoryFacts, Shared};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::call::{Out, call, one_of, refused};
+use crate::call::{Out, VersionedOut, call, one_of, refused, versioned};
 use crate::failure::Failure;
 use crate::handle::{Kind, Object, object};
 use crate::lend::{Lend, Reader, Refusal, Writer};
@@ -65,7 +65,10 @@ const GRAINS: [(hipcl_svm, SvmGrain); 2] = [(HIPCL_SVM_COARSE, SvmGrain::Coarse)
 
 /// What is known about a buffer.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_buffer_info {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// Its length in bytes.
     pub bytes: usize,
     /// The address that OpenCL kernels use, 0 if it is not known. For information; an access gives the argument.
@@ -82,6 +85,10 @@ pub struct hipcl_buffer_info {
     pub is_copy: i32,
 }
 
+versioned! {
+    hipcl_buffer_info 48;
+}
+
 /// Allocates memory on the best permitted route. Fresh memory holds unspecified values.
 ///
 /// @param bridge  A bridge.
@@ -91,6 +98,7 @@ pub struct hipcl_buffer_info {
 /// Errors: HIPCL_ERROR_ARGUMENT for 0 bytes or more than the address space, HIPCL_ERROR_OUT_OF_MEMORY,
 /// HIPCL_ERROR_FAILED with a reason for each route if several are permitted and none has the memory.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create(
     bridge: hipcl_bridge,
     bytes: usize,
@@ -112,6 +120,7 @@ pub unsafe extern "C" fn hipcl_buffer_create(
 ///
 /// Errors: as hipcl_buffer_create(), and HIPCL_ERROR_NOT_SUPPORTED if the route is not possible here.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create_on(
     bridge: hipcl_bridge,
     route: hipcl_route,
@@ -137,6 +146,7 @@ pub unsafe extern "C" fn hipcl_buffer_create_on(
 ///
 /// Errors: as hipcl_buffer_create_on().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create_exportable(
     bridge: hipcl_bridge,
     bytes: usize,
@@ -162,6 +172,7 @@ pub unsafe extern "C" fn hipcl_buffer_create_exportable(
 /// Errors: HIPCL_ERROR_ARGUMENT for null and for an object of another context, HIPCL_ERROR_NOT_SUPPORTED with a reason
 /// for each route, HIPCL_ERROR_OPENCL for a handle that is no buffer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_cl_mem(
     bridge: hipcl_bridge,
     native: *mut _cl_mem,
@@ -195,6 +206,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_cl_mem(
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for null, for memory that the runtime does not know or knows elsewhere.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_svm(
     bridge: hipcl_bridge,
     pointer: *mut c_void,
@@ -231,6 +243,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_svm(
 /// Errors: HIPCL_ERROR_ARGUMENT for null and for memory that is not the bridge's device's, HIPCL_ERROR_NOT_SUPPORTED
 /// where OpenCL cannot take a HIP pointer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
     bridge: hipcl_bridge,
     pointer: *mut c_void,
@@ -268,6 +281,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
 /// if HIP cannot import it (HIPCL_ERROR_OUT_OF_MEMORY if HIP gives that for its reason, as ROCm does for a descriptor that
 /// is no memory), HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
     bridge: hipcl_bridge,
     fd: c_int,
@@ -298,6 +312,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
 /// buffer is destroyed then, but its memory is kept for ever, because a device may still use it. `release` is not called,
 /// and the caller must neither free nor reuse adopted memory.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
     call("hipcl_buffer_destroy", || {
         let object = BufferObject::of(buffer, "buffer")?;
@@ -316,17 +331,19 @@ pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
 /// What is known about a buffer.
 ///
 /// @param buffer  A buffer.
-/// @param info    Receives it.
+/// @param info    Receives it. Its `struct_size` is set.
 ///
 /// Errors: HIPCL_ERROR_BUSY while a call on another thread writes the buffer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_get_info(buffer: hipcl_buffer, info: *mut hipcl_buffer_info) -> hipcl_status {
     call("hipcl_buffer_get_info", || {
         // SAFETY: the C caller's place for the structure.
-        let place = unsafe { Out::new(info, "info") }?;
+        let place = unsafe { VersionedOut::new(info, "info") }?;
         let Known { bytes, facts } = known(buffer)?;
         let (opencl, hip) = facts.addresses.unwrap_or_default();
         place.set(hipcl_buffer_info {
+            struct_size: size_of::<hipcl_buffer_info>(),
             bytes,
             opencl_address: opencl as u64,
             hip_address: hip as u64,
@@ -369,6 +386,7 @@ fn known(buffer: hipcl_buffer) -> Result<Known, Failure> {
 /// Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_NOT_SUPPORTED with a reason for each kind of
 /// descriptor, HIPCL_ERROR_READ_ONLY.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_export_fd(
     buffer: hipcl_buffer,
     fd: *mut c_int,

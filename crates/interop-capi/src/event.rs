@@ -23,6 +23,7 @@ object!(EventObject, hipcl_event_s, Event);
 ///
 /// Errors: HIPCL_ERROR_OPENCL if OpenCL refuses it.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_queue_record(queue: hipcl_queue, event: *mut hipcl_event) -> hipcl_status {
     call("hipcl_queue_record", || {
         // SAFETY: the C caller's place for a handle.
@@ -35,6 +36,7 @@ pub unsafe extern "C" fn hipcl_queue_record(queue: hipcl_queue, event: *mut hipc
 ///
 /// Errors: HIPCL_ERROR_OPENCL if it failed.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_event_wait(event: hipcl_event) -> hipcl_status {
     call("hipcl_event_wait", || Ok(EventObject::of(event, "event")?.0.wait()?))
 }
@@ -46,6 +48,7 @@ pub extern "C" fn hipcl_event_wait(event: hipcl_event) -> hipcl_status {
 ///
 /// Errors: HIPCL_ERROR_OPENCL if it failed.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_event_is_complete(event: hipcl_event, is_complete: *mut i32) -> hipcl_status {
     call("hipcl_event_is_complete", || {
         // SAFETY: the C caller's place for an int.
@@ -60,6 +63,7 @@ pub unsafe extern "C" fn hipcl_event_is_complete(event: hipcl_event, is_complete
 /// @param event   An event.
 /// @param native  Receives the handle. It is not retained: it lasts until hipcl_event_destroy().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_event_native(event: hipcl_event, native: *mut *mut _cl_event) -> hipcl_status {
     call("hipcl_event_native", || {
         // SAFETY: the C caller's place for a handle.

@@ -50,6 +50,7 @@ const DIRECTIONS: [(hipcl_fft_direction, Direction); 2] = [
 /// Errors: HIPCL_ERROR_NOT_SUPPORTED for another length, where the text names the next one; HIPCL_ERROR_ARGUMENT for 0 or
 /// more than the address space.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_fft_create(
     bridge: hipcl_bridge,
     length: usize,
@@ -88,6 +89,7 @@ pub extern "C" fn hipcl_fft_destroy(fft: hipcl_fft) -> hipcl_status {
 /// Errors: HIPCL_ERROR_ARGUMENT for a buffer that is too short, HIPCL_ERROR_BUSY for one with an open access,
 /// HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_fft_enqueue_on_queue(
     fft: hipcl_fft,
     queue: hipcl_queue,
@@ -130,6 +132,7 @@ pub extern "C" fn hipcl_fft_enqueue_on_queue(
 /// Errors: as hipcl_fft_enqueue_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED if HIP cannot load the
 /// kernels.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_fft_enqueue_on_stream(
     fft: hipcl_fft,
     stream: hipcl_stream,

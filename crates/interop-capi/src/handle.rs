@@ -157,7 +157,7 @@ impl<T: Object> Table<T> {
             None => {
                 let name = T::KIND.name();
                 return Err(Failure::new(
-                    crate::status::HIPCL_ERROR_OUT_OF_MEMORY,
+                    crate::status::HIPCL_ERROR_LIMIT,
                     format!("{MOST} objects of type {name} are alive, the most that there can be; destroy some"),
                 ));
             }

@@ -32,6 +32,7 @@ impl Text {
 ///
 /// Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE, HIPCL_ERROR_ARGUMENT.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_text_get(
     text: hipcl_text,
     chars: *mut *const c_char,

@@ -22,6 +22,7 @@ use crate::status::hipcl_status;
 /// Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_ARGUMENT for another length than the buffer's,
 /// HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const c_void, bytes: usize) -> hipcl_status {
     call("hipcl_buffer_upload", || {
         let mut memory = BufferObject::writer(buffer, "buffer")?;
@@ -42,6 +43,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const 
 /// Errors: HIPCL_ERROR_BUSY while an access for writing is open, HIPCL_ERROR_ARGUMENT for another length than the
 /// buffer's, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut c_void, bytes: usize) -> hipcl_status {
     call("hipcl_buffer_download", || {
         let memory = BufferObject::reader(buffer, "buffer")?;
@@ -62,6 +64,7 @@ pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut 
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_upload().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_upload_at(
     buffer: hipcl_buffer,
     offset: usize,
@@ -87,6 +90,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload_at(
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_download().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_download_at(
     buffer: hipcl_buffer,
     offset: usize,
@@ -119,6 +123,7 @@ pub unsafe extern "C" fn hipcl_buffer_download_at(
 /// HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, HIPCL_ERROR_NOT_SUPPORTED for
 /// memory that is HIP's, which OpenCL's copies do not know: use hipcl_buffer_upload_at().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_upload_on_queue(
     buffer: hipcl_buffer,
     queue: hipcl_queue,
@@ -157,6 +162,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload_on_queue(
 /// Errors: as hipcl_buffer_upload_on_queue(), but HIPCL_ERROR_BUSY only while an access for writing is open; for memory
 /// that is HIP's use hipcl_buffer_download_at().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_download_on_queue(
     buffer: hipcl_buffer,
     queue: hipcl_queue,
@@ -191,6 +197,7 @@ pub unsafe extern "C" fn hipcl_buffer_download_on_queue(
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for a part or a pattern that does not fit, otherwise as hipcl_buffer_upload_on_queue().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_fill_on_queue(
     buffer: hipcl_buffer,
     queue: hipcl_queue,
@@ -233,6 +240,7 @@ pub unsafe extern "C" fn hipcl_buffer_fill_on_queue(
 /// over the same memory, otherwise as hipcl_buffer_upload_on_queue() for the target and
 /// hipcl_buffer_download_on_queue() for the source.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_copy_on_queue(
     target: hipcl_buffer,
     target_offset: usize,

@@ -20,9 +20,9 @@ static hipcl_text right_text, destroyed_text;
 static hipcl_event right_event, destroyed_event;
 
 static struct hipcl_bridge_options right_options;
-static struct hipcl_native_handles natives;
+static struct hipcl_native_handles natives = {.struct_size = sizeof natives};
 static const struct hipcl_complex right_number = {1.0f, 0.0f};
-static const struct hipcl_range right_range = {.dimensions = 1, .global = {4}};
+static const struct hipcl_range right_range = {.struct_size = sizeof right_range, .dimensions = 1, .global = {4}};
 static struct hipcl_arg right_arguments[1024];
 static const char SOURCE[] = "kernel void f(global float *x) { x[get_global_id(0)] += 1.0f; }";
 
@@ -40,8 +40,12 @@ static void released(void *user) {
     releases++;
 }
 
-static void begin(void) {
+/* A structure that is filled begins with its size: here that of a later version of the header. */
+enum { NO_STRUCTURE = 0, STRUCTURE = sizeof results / 2 };
+
+static void begin(size_t struct_size) {
     memset(results, 0, sizeof results);
+    results[0] = struct_size;
     releases_before = releases;
     calls++;
 }
@@ -68,6 +72,7 @@ static void set_up_text(hipcl_text *text) {
 
 static void set_up(int count, char **values) {
     is_strict = !(count > 1 && strcmp(values[1], "--without-bridge") == 0);
+    right_options.struct_size = sizeof right_options;
     OK(hipcl_bridge_options_init(&right_options));
     set_up_text(&right_text);
     set_up_text(&destroyed_text);
@@ -117,6 +122,7 @@ static void set_up(int count, char **values) {
     OK(hipcl_fft_create(right_bridge, 8, 1, &right_fft));
     OK(hipcl_fft_create(right_bridge, 8, 1, &destroyed_fft));
     OK(hipcl_fft_destroy(destroyed_fft));
+    right_arguments[0].struct_size = sizeof *right_arguments;
     right_arguments[0].kind = HIPCL_ARG_WRITE;
     right_arguments[0].buffer = right_buffer;
 }

@@ -5,7 +5,7 @@
 static int adopted(const struct hipcl_native_handles *natives, struct ihipStream_t *stream,
                    const struct hipcl_bridge_options *options) {
     hipcl_bridge bridge;
-    struct hipcl_native_handles own;
+    struct hipcl_native_handles own = {.struct_size = sizeof own};
     OK(hipcl_bridge_adopt(natives->context, natives->device, natives->queue, stream, options, &bridge));
     OK(hipcl_bridge_native(bridge, &own));
     CHECK(own.stream == stream);
@@ -15,8 +15,8 @@ static int adopted(const struct hipcl_native_handles *natives, struct ihipStream
 
 int main(void) {
     hipcl_bridge first, second, none;
-    struct hipcl_native_handles natives, firsts;
-    struct hipcl_bridge_options options;
+    struct hipcl_native_handles natives = {.struct_size = sizeof natives}, firsts = {.struct_size = sizeof firsts};
+    struct hipcl_bridge_options options = {.struct_size = sizeof options};
     CHECK(setenv("HIP_HOST_DEVICES", "2", 1) == 0);
     OK(hipcl_bridge_options_init(&options));
     CHECK(options.hip_device == -1);

@@ -62,7 +62,7 @@ static void an_open_access_keeps_others_away(void) {
     FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_download(buffer, data, BYTES));
     FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_destroy(buffer));
     /* What is known about the buffer is known to its writer too. */
-    struct hipcl_buffer_info info, before;
+    struct hipcl_buffer_info info = {.struct_size = sizeof info}, before = {.struct_size = sizeof before};
     void *own;
     OK(hipcl_access_pointer(writing, &own));
     OK(hipcl_buffer_get_info(buffer, &info));

@@ -23,8 +23,8 @@ static void holds(hipcl_buffer buffer, const unsigned char *model) {
 
 /* A product on a HIP stream writes behind, so that the memory is HIP's when the next transfer comes. */
 static void touched_by_hip(hipcl_kernel increment, hipcl_buffer buffer, unsigned char *model) {
-    const struct hipcl_arg argument = {.kind = HIPCL_ARG_WRITE, .buffer = buffer};
-    const struct hipcl_range range = {.dimensions = 1, .global = {BYTES}};
+    const struct hipcl_arg argument = {.struct_size = sizeof argument, .kind = HIPCL_ARG_WRITE, .buffer = buffer};
+    const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {BYTES}};
     OK(hipcl_kernel_launch_on_stream(increment, stream, &range, &argument, 1));
     for (int i = 0; i < BYTES; i++) model[i]++;
 }
@@ -112,7 +112,7 @@ static void copied(hipcl_kernel increment, hipcl_buffer from, const unsigned cha
         size_t from, to, bytes;
     } parts[] = {{0, 0, BYTES}, {16, 64, 1024}, {3, 7, 100}, {4, 12, 400}, {BYTES - 2, 0, 2}, {0, BYTES - 1, 1}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct hipcl_counters before, after;
+        struct hipcl_counters before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
         hipcl_event event;
         touched_by_hip(increment, to, model);
         OK(hipcl_bridge_counters(bridge, &before));
@@ -158,7 +158,7 @@ int main(void) {
     for (int i = 0; i < ROUTES; i++) {
         /* Routes that do not work here are refused when the memory is allocated. */
         if (hipcl_buffer_create_on(bridge, i + 1, BYTES, &buffers[i]) != HIPCL_SUCCESS) continue;
-        struct hipcl_buffer_info info;
+        struct hipcl_buffer_info info = {.struct_size = sizeof info};
         OK(hipcl_buffer_get_info(buffers[i], &info));
         fill(models[i], BYTES, (unsigned)i);
         OK(hipcl_buffer_upload(buffers[i], models[i], BYTES));

@@ -44,6 +44,11 @@ fn result(ty: &str) -> Option<&str> {
     (!is_input && !is_native && target != "void").then_some(target)
 }
 
+/// A structure that begins with its size.
+fn is_structure(target: &str) -> bool {
+    target.starts_with("struct hipcl_")
+}
+
 /// An argument with which the call can get as far as it can.
 fn right(parameter: &Parameter) -> String {
     let Parameter { ty, name, .. } = parameter;
@@ -124,10 +129,11 @@ fn wrong(parameter: &Parameter) -> Vec<Wrong> {
     if result(ty).is_some() || ty.starts_with("const struct ") {
         let misaligned = wrong(&format!("({ty})(void *)(data + 1)"), ARGUMENT);
         let mut list = vec![null, misaligned];
-        if ty.contains("hipcl_bridge_options") && ty.starts_with("const") {
-            list.push(wrong(&format!("({ty})(void *)zeros"), ARGUMENT));
-        } else if ty.starts_with("const struct ") {
+        if ty.contains("hipcl_complex") {
             list.push(wrong(&format!("({ty})(void *)zeros"), ANY));
+        } else if ty.starts_with("const struct ") || result(ty).is_some_and(is_structure) {
+            // It says that its size is 0.
+            list.push(wrong(&format!("({ty})(void *)zeros"), ARGUMENT));
         }
         return list;
     }
@@ -162,11 +168,15 @@ fn call(program: &mut String, function: &Function, replaced: Option<(usize, &Wro
     let arguments: Vec<String> = arguments.collect();
     let call = format!("{}({})", function.name, arguments.join(", "));
     let expected = replaced.map_or(ANY, |(_, wrong)| wrong.expected);
+    let targets = function.parameters.iter().filter_map(|parameter| result(&parameter.ty));
+    let fills_structure = targets.into_iter().any(is_structure);
     let _ = match function.returns.as_str() {
         "hipcl_status" => writeln!(
             program,
-            "    begin();\n    end(\"{}\", {:?}, {call}, {expected});",
-            function.name, call
+            "    begin({});\n    end(\"{}\", {:?}, {call}, {expected});",
+            if fills_structure { "STRUCTURE" } else { "NO_STRUCTURE" },
+            function.name,
+            call
         ),
         "const char *" => writeln!(program, "    CHECK({call} != NULL);"),
         _ => writeln!(program, "    (void){call};"),
