@@ -1,7 +1,7 @@
 /* OpenCL and rocBLAS on the same memory: an OpenCL kernel weights a block of samples, and rocBLAS computes the
  * covariance of its channels, R = X^H X, without a copy between the two.
  *
- *   cc -std=c11 covariance.c -I PREFIX/include -L PREFIX/lib -lhipcl -Wl,-rpath,PREFIX/lib -o covariance
+ *   cc -std=c11 covariance.c -I PREFIX/include -L PREFIX/lib -lhipcl -lm -Wl,-rpath,PREFIX/lib -o covariance
  *
  * `cargo xtask capi PREFIX` makes PREFIX. Without a GPU the program runs on the software device. */
 #include <hipcl.h>
