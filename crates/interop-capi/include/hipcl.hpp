@@ -2,15 +2,16 @@
 //
 // Every class owns one handle, can be moved and not copied, and converts to the C handle by get(). An object that was
 // moved from, or default-constructed, has none: it can be assigned to and destroyed, and every call with it is
-// HIPCL_ERROR_HANDLE. What a function does, its units and its errors are described at the C function of the same name in
-// hipcl.h.
+// HIPCL_ERROR_HANDLE. What a function does, its units and its errors are described at the C function of the same name
+// in hipcl.h.
 //
 // Errors are exceptions of type hipcl::Error. With the macro HIPCL_EXPECTED defined, which needs C++23, they are values
-// instead: every function then returns std::expected<T, hipcl::Error>, and the header throws nothing but std::bad_alloc.
+// instead: every function then returns std::expected<T, hipcl::Error>, and the header throws nothing but
+// std::bad_alloc.
 //
 // Destructors throw and report nothing: hipcl::Buffer::close() returns what destroying a buffer finds, and
-// hipcl::Bridge::take_deferred_errors() what failed in other destructors. An access keeps its buffer, so that the two may
-// be destroyed in any order.
+// hipcl::Bridge::take_deferred_errors() what failed in other destructors. An access keeps its buffer, so that the two
+// may be destroyed in any order.
 #ifndef HIPCL_HPP
 #define HIPCL_HPP
 
@@ -227,8 +228,8 @@ class Buffer {
     // The C handle, which stays this object's.
     hipcl_buffer get() const noexcept { return owner_.get(); }
     explicit operator bool() const noexcept { return owner_ != nullptr; }
-    // Destroys the buffer now, as the destructor does, and returns the failure of work that used it. HIPCL_ERROR_BUSY while
-    // an access is open: the object then keeps the buffer.
+    // Destroys the buffer now, as the destructor does, and returns the failure of work that used it. HIPCL_ERROR_BUSY
+    // while an access is open: the object then keeps the buffer.
     HIPCL_RESULT Result<void> close() {
         const hipcl_status status = hipcl_buffer_destroy(get());
         if (status != HIPCL_ERROR_BUSY && owner_ != nullptr) std::get_deleter<Deleter>(owner_)->is_done = true;
@@ -276,7 +277,8 @@ class Buffer {
         return detail::made<Event>(status, event);
     }
     template <class T>
-    HIPCL_RESULT Result<Event> download_async(const Queue &queue, std::size_t offset, T *data, std::size_t count) const {
+    HIPCL_RESULT Result<Event> download_async(const Queue &queue, std::size_t offset, T *data,
+                                              std::size_t count) const {
         static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
         hipcl_event event = nullptr;
         const hipcl_status status = hipcl_buffer_download_on_queue(get(), queue.get(), bytes_of<T>(offset), data,
@@ -295,8 +297,8 @@ class Buffer {
     }
     // `bytes` bytes of another buffer, from its byte `source_offset` on, to this one's byte `offset`; enqueued and not
     // waited for.
-    HIPCL_RESULT Result<Event> copy_from(const Queue &queue, std::size_t offset, const Buffer &source, std::size_t source_offset,
-                            std::size_t bytes) {
+    HIPCL_RESULT Result<Event> copy_from(const Queue &queue, std::size_t offset, const Buffer &source,
+                                         std::size_t source_offset, std::size_t bytes) {
         hipcl_event event = nullptr;
         const hipcl_status status = hipcl_buffer_copy_on_queue(get(), offset, source.get(), source_offset, bytes,
                                                                queue.get(), &event);
@@ -365,7 +367,8 @@ class [[nodiscard]] Access {
 
   private:
     friend class Buffer;
-    HIPCL_RESULT static Result<Access> of(hipcl_status status, hipcl_access raw, const std::shared_ptr<hipcl_buffer_s> &buffer) {
+    HIPCL_RESULT static Result<Access> of(hipcl_status status, hipcl_access raw,
+                                          const std::shared_ptr<hipcl_buffer_s> &buffer) {
         Access access;
         access.buffer_ = buffer;
         access.handle_ = Handle(raw);
@@ -468,11 +471,13 @@ class Kernel : public detail::Handle<hipcl_kernel, hipcl_kernel_destroy> {
   public:
     using Handle::Handle;
     // launch(queue, Range(1024), Write{buffer}, 2.0f)
-    template <class... Args> HIPCL_RESULT Result<void> launch(const Queue &queue, const Range &range, const Args &...args) const {
+    template <class... Args>
+    HIPCL_RESULT Result<void> launch(const Queue &queue, const Range &range, const Args &...args) const {
         const hipcl_arg list[] = {detail::arg(args)..., hipcl_arg()};
         return detail::done(hipcl_kernel_launch_on_queue(get(), queue.get(), &range, list, sizeof...(args)));
     }
-    template <class... Args> HIPCL_RESULT Result<void> launch(const Stream &stream, const Range &range, const Args &...args) const {
+    template <class... Args>
+    HIPCL_RESULT Result<void> launch(const Stream &stream, const Range &range, const Args &...args) const {
         const hipcl_arg list[] = {detail::arg(args)..., hipcl_arg()};
         return detail::done(hipcl_kernel_launch_on_stream(get(), stream.get(), &range, list, sizeof...(args)));
     }
@@ -488,8 +493,8 @@ class Program : public detail::Handle<hipcl_program, hipcl_program_destroy> {
     }
 };
 
-// A column-major matrix of complex numbers in a buffer, to be read: the distance of its columns, and where it begins, in
-// numbers.
+// A column-major matrix of complex numbers in a buffer, to be read: the distance of its columns, and where it begins,
+// in numbers.
 struct MatrixIn {
     const Buffer &buffer;
     std::size_t ld;
@@ -522,8 +527,8 @@ class Blas : public detail::Handle<hipcl_blas, hipcl_blas_destroy> {
             get(), op_a, op_b, m, n, k, &one, a.buffer.get(), a.offset, a.ld, a.stride, b.buffer.get(), b.offset, b.ld,
             b.stride, &two, c.buffer.get(), c.offset, c.ld, c.stride, count));
     }
-    HIPCL_RESULT Result<void> cinverse_hermitian(hipcl_fill fill, std::size_t n, const MatrixOut &a, std::size_t count = 1,
-                                    std::size_t *failed = nullptr) {
+    HIPCL_RESULT Result<void> cinverse_hermitian(hipcl_fill fill, std::size_t n, const MatrixOut &a,
+                                                 std::size_t count = 1, std::size_t *failed = nullptr) {
         return detail::done(hipcl_cinverse_hermitian(get(), fill, n, a.buffer.get(), a.offset, a.ld, a.stride, count,
                                                      failed));
     }
@@ -534,10 +539,12 @@ class Fft : public detail::Handle<hipcl_fft, hipcl_fft_destroy> {
   public:
     using Handle::Handle;
     // In place if the two are one buffer.
-    HIPCL_RESULT Result<void> enqueue(const Queue &queue, hipcl_fft_direction direction, const Buffer &input, Buffer &output) {
+    HIPCL_RESULT Result<void> enqueue(const Queue &queue, hipcl_fft_direction direction, const Buffer &input,
+                                      Buffer &output) {
         return detail::done(hipcl_fft_enqueue_on_queue(get(), queue.get(), direction, input.get(), output.get()));
     }
-    HIPCL_RESULT Result<void> enqueue(const Stream &stream, hipcl_fft_direction direction, const Buffer &input, Buffer &output) {
+    HIPCL_RESULT Result<void> enqueue(const Stream &stream, hipcl_fft_direction direction, const Buffer &input,
+                                      Buffer &output) {
         return detail::done(hipcl_fft_enqueue_on_stream(get(), stream.get(), direction, input.get(), output.get()));
     }
 };
@@ -616,7 +623,8 @@ class Bridge : public detail::Handle<hipcl_bridge, hipcl_bridge_destroy> {
     }
 
     // `count` elements of T.
-    template <class T> HIPCL_RESULT Result<Buffer> alloc(std::size_t count, hipcl_route route = HIPCL_ROUTE_AUTO) const {
+    template <class T>
+    HIPCL_RESULT Result<Buffer> alloc(std::size_t count, hipcl_route route = HIPCL_ROUTE_AUTO) const {
         const std::size_t bytes = count <= SIZE_MAX / sizeof(T) ? count * sizeof(T) : SIZE_MAX;
         hipcl_buffer buffer = nullptr;
         return detail::made<Buffer>(hipcl_buffer_create_on(get(), route, bytes, &buffer), buffer);
@@ -629,18 +637,18 @@ class Bridge : public detail::Handle<hipcl_bridge, hipcl_bridge_destroy> {
         hipcl_buffer buffer = nullptr;
         return detail::made<Buffer>(hipcl_buffer_adopt_cl_mem(get(), native, route, &buffer), buffer);
     }
-    // `release` must not throw.
-    HIPCL_RESULT Result<Buffer> adopt_svm(void *pointer, std::size_t bytes, hipcl_svm grain, void (*release)(void *) = nullptr,
-                             void *user = nullptr) const {
+    // `released` must not throw.
+    HIPCL_RESULT Result<Buffer> adopt_svm(void *pointer, std::size_t bytes, hipcl_svm grain,
+                                          void (*released)(void *) = nullptr, void *user = nullptr) const {
         hipcl_buffer buffer = nullptr;
-        const hipcl_status status = hipcl_buffer_adopt_svm(get(), pointer, bytes, grain, release, user, &buffer);
+        const hipcl_status status = hipcl_buffer_adopt_svm(get(), pointer, bytes, grain, released, user, &buffer);
         return detail::made<Buffer>(status, buffer);
     }
-    // `release` must not throw.
-    HIPCL_RESULT Result<Buffer> adopt_hip(void *pointer, std::size_t bytes, void (*release)(void *) = nullptr,
-                             void *user = nullptr) const {
+    // `released` must not throw.
+    HIPCL_RESULT Result<Buffer> adopt_hip(void *pointer, std::size_t bytes, void (*released)(void *) = nullptr,
+                                          void *user = nullptr) const {
         hipcl_buffer buffer = nullptr;
-        return detail::made<Buffer>(hipcl_buffer_adopt_hip(get(), pointer, bytes, release, user, &buffer), buffer);
+        return detail::made<Buffer>(hipcl_buffer_adopt_hip(get(), pointer, bytes, released, user, &buffer), buffer);
     }
     HIPCL_RESULT Result<Buffer> adopt_fd(int fd, std::size_t offset, std::size_t bytes) const {
         hipcl_buffer buffer = nullptr;
