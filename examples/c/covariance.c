@@ -1,7 +1,7 @@
 /* OpenCL and rocBLAS on the same memory: an OpenCL kernel weights a block of samples, and rocBLAS computes the
  * covariance of its channels, R = X^H X, without a copy between the two.
  *
- *   cc -std=c11 covariance.c -I PREFIX/include -L PREFIX/lib -lhipcl -Wl,-rpath,PREFIX/lib -o covariance
+ *   cc -std=c11 covariance.c -I PREFIX/include -L PREFIX/lib -lhipcl -lm -Wl,-rpath,PREFIX/lib -o covariance
  *
  * `cargo xtask capi PREFIX` makes PREFIX. Without a GPU the program runs on the software device. */
 #include <hipcl.h>
@@ -57,10 +57,10 @@ int main(void) {
 
     const uint32_t column = SAMPLES;
     const struct hipcl_arg arguments[] = {
-        {.kind = HIPCL_ARG_WRITE, .buffer = x},
-        {.kind = HIPCL_ARG_VALUE, .value = &column, .bytes = sizeof column},
+        {sizeof *arguments, HIPCL_ARG_WRITE, .buffer = x},
+        {sizeof *arguments, HIPCL_ARG_VALUE, .value = &column, .bytes = sizeof column},
     };
-    const struct hipcl_range range = {.dimensions = 1, .global = {SAMPLES * CHANNELS}};
+    const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {SAMPLES * CHANNELS}};
     ok(hipcl_kernel_launch_on_queue(weight, queue, &range, arguments, 2));
     /* ANCHOR_END: opencl */
 
@@ -79,7 +79,7 @@ int main(void) {
     ok(hipcl_buffer_download(r, covariance, sizeof covariance));
 
     /* ANCHOR: counters */
-    struct hipcl_counters counters;
+    struct hipcl_counters counters = {.struct_size = sizeof counters};
     ok(hipcl_bridge_counters(bridge, &counters));
     printf("input %llu bytes, result %llu bytes, copies of the data set %llu bytes\n",
            (unsigned long long)counters.input, (unsigned long long)counters.result,

@@ -12,7 +12,7 @@ use crate::workspace::{Workspace, cargo};
 /// Where to install.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The folder that gets `lib` and `include`
+    /// The folder that gets `lib` and `include`, with what pkg-config and CMake look for
     #[arg(value_name = "PREFIX")]
     prefix: PathBuf,
     /// Cargo features of the library, such as nvidia
@@ -25,32 +25,64 @@ const SONAME: &str = "libhipcl.so.0";
 
 /// Builds the library with optimisation and copies it.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let (sh, cargo) = (workspace.shell()?, cargo());
-    let features = options.features.iter().flat_map(|features| ["--features", features]);
-    cmd!(sh, "{cargo} build --release --package interop-capi {features...}")
-        .run()
-        .map_err(|_| Error::Failed("the C library does not build, see above".into()))?;
-    install(
-        &workspace.target().join("release"),
-        &workspace.root().join("crates/interop-capi/include"),
-        &options.prefix,
-    )?;
+    build(workspace, &["interop-capi"], options.features.as_deref())?;
+    install(workspace, &options.prefix)?;
     println!("installed {}", options.prefix.display());
     Ok(())
 }
 
-fn install(built: &Path, headers: &Path, prefix: &Path) -> Result<()> {
+/// Builds these packages with optimisation.
+pub fn build(workspace: &Workspace, packages: &[&str], features: Option<&str>) -> Result<()> {
+    let (sh, cargo) = (workspace.shell()?, cargo());
+    let packages = packages.iter().flat_map(|package| ["--package", package]);
+    let features = features.iter().flat_map(|features| ["--features", features]);
+    cmd!(sh, "{cargo} build --release {packages...} {features...}")
+        .run()
+        .map_err(|_| Error::Failed("the C library does not build, see above".into()))
+}
+
+/// The version of the library, which is the workspace's.
+pub fn version(workspace: &Workspace) -> Result<String> {
+    let packages = workspace.metadata()["packages"].as_array();
+    let own = packages.and_then(|packages| packages.iter().find(|package| package["name"] == "interop-capi"));
+    own.and_then(|package| package["version"].as_str())
+        .map(str::to_owned)
+        .ok_or_else(|| Error::Failed("`cargo metadata` names no version of interop-capi".into()))
+}
+
+/// Copies the built library, its headers, and what pkg-config and CMake look for.
+pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
+    install_from(
+        &workspace.target().join("release"),
+        &workspace.root().join("crates/interop-capi"),
+        &version(workspace)?,
+        prefix,
+    )
+}
+
+fn install_from(built: &Path, package: &Path, version: &str, prefix: &Path) -> Result<()> {
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
-    for folder in [&lib, &include] {
+    let (pkg_config, cmake) = (lib.join("pkgconfig"), lib.join("cmake/hipcl"));
+    for folder in [&include, &pkg_config, &cmake] {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
     }
     for (from, to) in [
         (built.join("libhipcl_c.so"), lib.join(SONAME)),
         (built.join("libhipcl_c.a"), lib.join("libhipcl.a")),
-        (headers.join("hipcl.h"), include.join("hipcl.h")),
-        (headers.join("hipcl.hpp"), include.join("hipcl.hpp")),
+        (package.join("include/hipcl.h"), include.join("hipcl.h")),
+        (package.join("include/hipcl.hpp"), include.join("hipcl.hpp")),
     ] {
-        fs::copy(&from, &to).map_err(|error| Error::io(to.display(), error))?;
+        fs::copy(&from, &to).map_err(|error| Error::io(format!("{} to {}", from.display(), to.display()), error))?;
+    }
+    for (name, folder) in [
+        ("hipcl.pc", &pkg_config),
+        ("hipcl-config.cmake", &cmake),
+        ("hipcl-config-version.cmake", &cmake),
+    ] {
+        let from = package.join("package").join(name);
+        let text = fs::read_to_string(&from).map_err(|error| Error::io(from.display(), error))?;
+        let to = folder.join(name);
+        fs::write(&to, text.replace("@VERSION@", version)).map_err(|error| Error::io(to.display(), error))?;
     }
     let link = lib.join("libhipcl.so");
     if link.symlink_metadata().is_ok() {
@@ -64,34 +96,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_installation_has_the_names_that_linkers_look_for_and_can_be_renewed() {
+    fn an_installation_has_the_names_that_programs_look_for_and_can_be_renewed() {
+        let workspace = Workspace::discover().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (built, headers, prefix) = (
-            folder.path().join("built"),
-            folder.path().join("headers"),
-            folder.path().join("prefix"),
-        );
-        for (folder, file) in [
-            (&built, "libhipcl_c.so"),
-            (&built, "libhipcl_c.a"),
-            (&headers, "hipcl.h"),
-            (&headers, "hipcl.hpp"),
-        ] {
-            fs::create_dir_all(folder).unwrap();
-            fs::write(folder.join(file), file).unwrap();
+        let (built, prefix) = (folder.path().join("built"), folder.path().join("prefix"));
+        fs::create_dir_all(&built).unwrap();
+        for file in ["libhipcl_c.so", "libhipcl_c.a"] {
+            fs::write(built.join(file), file).unwrap();
         }
-        for _ in 0..2 {
-            install(&built, &headers, &prefix).unwrap();
+        let package = workspace.root().join("crates/interop-capi");
+        for version in ["7.8.9", "7.8.10"] {
+            install_from(&built, &package, version, &prefix).unwrap();
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so.0")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.a")).unwrap(), b"libhipcl_c.a");
             for header in ["hipcl.h", "hipcl.hpp"] {
-                assert_eq!(
-                    fs::read(prefix.join("include").join(header)).unwrap(),
-                    header.as_bytes()
-                );
+                assert!(prefix.join("include").join(header).is_file(), "{header}");
             }
+            let text = |path: &str| fs::read_to_string(prefix.join(path)).unwrap();
+            assert!(text("lib/pkgconfig/hipcl.pc").contains(&format!("\nVersion: {version}\n")));
+            let cmake = text("lib/cmake/hipcl/hipcl-config-version.cmake");
+            assert!(
+                cmake.contains(&format!("set(PACKAGE_VERSION \"{version}\")")),
+                "{cmake}"
+            );
+            assert!(text("lib/cmake/hipcl/hipcl-config.cmake").contains(SONAME));
         }
+    }
+
+    #[test]
+    fn a_missing_library_is_named() {
+        let workspace = Workspace::discover().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let package = workspace.root().join("crates/interop-capi");
+        let error = install_from(folder.path(), &package, "1.0.0", &folder.path().join("prefix")).unwrap_err();
+        assert!(error.to_string().contains("libhipcl_c.so"), "{error}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod compile_time;
 mod consumers;
 mod demo;
 mod differences;
+mod dist;
 mod docs;
 mod error;
 mod msrv;
@@ -59,6 +60,8 @@ enum Task {
     Codegen(codegen::Options),
     /// Build the C library and install it into a folder
     Capi(capi::Options),
+    /// Pack the C library, its headers, the command and the software device into an archive, and try it
+    Dist(dist::Options),
     /// Show what the libraries of each ROCm release export, and what changed between releases
     Symbols(symbols::Options),
     /// Check dependencies between crates, cycles of modules, unsafe code and tracked files
@@ -161,6 +164,7 @@ fn run(task: Task) -> Result<()> {
         Task::Tables => test::tables(&workspace()?),
         Task::Codegen(options) => codegen_task(&workspace()?, options),
         Task::Capi(options) => capi::run(&workspace()?, &options),
+        Task::Dist(options) => dist::run(&workspace()?, &options),
         Task::Symbols(options) => symbols_task(&workspace()?, &options),
         Task::Tidy => tidy::run(&workspace()?),
         Task::Consumers(options) => consumers::run(&workspace()?, options),

@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
 use crate::error::one_line;
@@ -14,7 +14,7 @@ use crate::jobs::{Common, capon, gps, note};
 use crate::output::print;
 use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
-use crate::{Result, bench, doctor};
+use crate::{Error, Result, bench, doctor};
 
 /// Shares GPU memory between OpenCL and HIP without copies, and verifies it.
 #[derive(Debug, Parser)]
@@ -50,6 +50,12 @@ enum Command {
     /// The second process of `bench ipc`.
     #[command(hide = true)]
     BenchPeer(bench::ipc::Peer),
+    /// Write the manual's pages, for whoever packs this program.
+    #[command(hide = true)]
+    Man {
+        /// The folder that gets them; it exists.
+        folder: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -159,6 +165,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         }
         Command::Bench(options) => return bench::main(&options),
         Command::BenchPeer(peer) => return peer.run(),
+        Command::Man { folder } => return man(&folder),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Job::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Job::Capon(options)),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Job::Note(options)),
@@ -166,6 +173,17 @@ fn execute(command: Command) -> Result<ExitCode> {
     let report = pipeline::run(&request)?;
     print(&report.to_string())?;
     Ok(ExitCode::from(u8::from(!report.verified)))
+}
+
+/// A page for the command and one for each of its shown subcommands, from what `--help` says.
+fn man(folder: &Path) -> Result<ExitCode> {
+    clap_mangen::generate_to(Cli::command(), folder).map_err(|cause| Error::Io {
+        action: "write the manual's pages to",
+        path: folder.to_owned(),
+        cause,
+        remedy: "name a folder that exists and can be written",
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn refuse(message: &str) -> ExitCode {

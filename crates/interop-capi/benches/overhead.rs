@@ -74,7 +74,14 @@ fn main() {
     compare(
         "the bridge's native handles",
         || {
-            let mut handles = std::mem::MaybeUninit::uninit();
+            let mut handles = std::mem::MaybeUninit::<c::hipcl_native_handles>::uninit();
+            // SAFETY: its first member is its size, which the call reads.
+            unsafe {
+                handles
+                    .as_mut_ptr()
+                    .cast::<usize>()
+                    .write(size_of::<c::hipcl_native_handles>())
+            };
             // SAFETY: the place receives the structure.
             ok(unsafe { c::hipcl_bridge_native(c_bridge, handles.as_mut_ptr()) });
             black_box(&handles);
@@ -86,7 +93,13 @@ fn main() {
     compare(
         "a buffer's length, route and addresses",
         || {
-            let mut info = std::mem::MaybeUninit::uninit();
+            let mut info = std::mem::MaybeUninit::<c::hipcl_buffer_info>::uninit();
+            // SAFETY: its first member is its size, which the call reads.
+            unsafe {
+                info.as_mut_ptr()
+                    .cast::<usize>()
+                    .write(size_of::<c::hipcl_buffer_info>())
+            };
             // SAFETY: the place receives the structure.
             ok(unsafe { c::hipcl_buffer_get_info(c_shared, info.as_mut_ptr()) });
             black_box(&info);

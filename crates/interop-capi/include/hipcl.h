@@ -11,6 +11,10 @@
  * Handles     A handle stands for an object of the library. It is a number, not an address. A handle that is null, of
  *             another type, or destroyed is answered with HIPCL_ERROR_HANDLE or HIPCL_ERROR_STALE_HANDLE, by every
  *             function. No handle is given twice.
+ * Structures  Every structure but hipcl_complex begins with `struct_size`, which the caller sets to the structure's size before
+ *             the call: `struct hipcl_counters counters = {.struct_size = sizeof counters};`. So a program works with a
+ *             library of another version, whose structures have more members or fewer. Another size is
+ *             HIPCL_ERROR_ARGUMENT.
  * Ownership   The caller destroys every handle that it receives. Objects keep alive what they need, so handles may be
  *             destroyed in any order, with one exception: a buffer with an open access is not destroyed
  *             (HIPCL_ERROR_BUSY).
@@ -24,8 +28,9 @@
  * Devices     A call may make another HIP device the calling thread's current one, and clears HIP's last error.
  * AMD queues  AMD's OpenCL does not order kernels of one queue that share memory only by pointer. Where an access is
  *             used by hipcl_access_pointer() on a queue, call clFinish() between such kernels of your own.
- * Exit        Destroy every object before main() returns. Destructors of static C++ objects run after those of the
- *             drivers may have run.
+ * Exit        A process may end with objects alive: the library destroys none then, and waits for no work. Do not destroy
+ *             objects once main() has returned or exit() was called, as a static C++ object does: the drivers' own
+ *             destructors may have run by then.
  * Panics      No exception or panic leaves the library. A function of the caller that the library calls must not throw.
  * Forks       A child process of fork() without exec() must not call the library.
  */
@@ -36,6 +41,15 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Marks functions whose result a caller must look at: the compiler warns where it is thrown away. */
+#if defined(__cplusplus) && __cplusplus >= 201703L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define HIPCL_CHECKED [[nodiscard]]
+#elif defined(__GNUC__)
+#define HIPCL_CHECKED __attribute__((warn_unused_result))
+#else
+#define HIPCL_CHECKED
+#endif
 
 /**
  * OpenCL's command queue.
@@ -51,6 +65,11 @@ struct _cl_context;
  * OpenCL's device.
  */
 struct _cl_device_id;
+
+/**
+ * OpenCL's event.
+ */
+struct _cl_event;
 
 /**
  * OpenCL's memory object.
@@ -81,6 +100,11 @@ struct hipcl_bridge_s;
  * What a hipcl_buffer points to.
  */
 struct hipcl_buffer_s;
+
+/**
+ * What a hipcl_event points to.
+ */
+struct hipcl_event_s;
 
 /**
  * What a hipcl_fft points to.
@@ -149,8 +173,7 @@ typedef int32_t hipcl_grade;
  */
 struct hipcl_bridge_options {
   /**
-   * The size of this structure in bytes, which tells the library which version of the header the program was compiled
-   * with.
+   * sizeof of this structure, set by the caller before the call.
    */
   size_t struct_size;
   /**
@@ -170,7 +193,8 @@ struct hipcl_bridge_options {
    */
   hipcl_grade grade;
   /**
-   * The HIP device's ordinal. Default: 0.
+   * The HIP device's ordinal, or -1, the default: hipcl_bridge_open() takes 0, and hipcl_bridge_adopt() the device of the
+   * stream, or for the default stream the one that pairs with the OpenCL device.
    */
   int32_t hip_device;
   /**
@@ -198,6 +222,10 @@ typedef struct hipcl_bridge_s *hipcl_bridge;
  * The handles that a bridge works with. None is retained for the caller: they last as long as the bridge.
  */
 struct hipcl_native_handles {
+  /**
+   * sizeof of this structure, set by the caller before the call.
+   */
+  size_t struct_size;
   /**
    * The OpenCL platform.
    */
@@ -234,6 +262,10 @@ typedef int32_t hipcl_format;
  */
 struct hipcl_counters {
   /**
+   * sizeof of this structure, set by the caller before the call.
+   */
+  size_t struct_size;
+  /**
    * Copies of the data set itself: 0 on a direct route.
    */
   uint64_t data_set;
@@ -255,6 +287,10 @@ struct hipcl_counters {
  * Where the programs of a bridge came from.
  */
 struct hipcl_program_cache_stats {
+  /**
+   * sizeof of this structure, set by the caller before the call.
+   */
+  size_t struct_size;
   /**
    * Requests answered from memory.
    */
@@ -280,6 +316,11 @@ typedef struct hipcl_queue_s *hipcl_queue;
 typedef struct hipcl_stream_s *hipcl_stream;
 
 /**
+ * The end of a command on an OpenCL queue.
+ */
+typedef struct hipcl_event_s *hipcl_event;
+
+/**
  * One allocation that OpenCL and HIP both see.
  */
 typedef struct hipcl_buffer_s *hipcl_buffer;
@@ -298,6 +339,10 @@ typedef int32_t hipcl_residency;
  * What is known about a buffer.
  */
 struct hipcl_buffer_info {
+  /**
+   * sizeof of this structure, set by the caller before the call.
+   */
+  size_t struct_size;
   /**
    * Its length in bytes.
    */
@@ -354,6 +399,10 @@ typedef struct hipcl_kernel_s *hipcl_kernel;
  */
 struct hipcl_range {
   /**
+   * sizeof of this structure, set by the caller before the call.
+   */
+  size_t struct_size;
+  /**
    * The number of dimensions, 1 to 3. Entries beyond it are ignored.
    */
   uint32_t dimensions;
@@ -380,6 +429,10 @@ typedef int32_t hipcl_arg_kind;
  * An argument of a kernel. Members that the kind does not use are ignored.
  */
 struct hipcl_arg {
+  /**
+   * sizeof of this structure, set by the caller; the same in all elements of an array.
+   */
+  size_t struct_size;
   /**
    * What it is: one of HIPCL_ARG_...
    */
@@ -437,14 +490,14 @@ typedef int32_t hipcl_fill;
 typedef int32_t hipcl_fft_kind;
 
 /**
- * What to transform. hipcl_fft_options_init() fills it with the defaults; the caller then sets the length. Strides and
+ * What to transform. The caller sets `struct_size`, hipcl_fft_options_init() fills in the defaults, and the caller then
+ * sets the length. Strides and
  * distances are in numbers of their side, real or complex: number i of row b is number b * distance + i * stride.
  * Padding, window and scales cost no pass over memory.
  */
 struct hipcl_fft_options {
   /**
-   * The size of this structure in bytes, which tells the library which version of the header the program was compiled
-   * with.
+   * sizeof of this structure, set by the caller before the call.
    */
   size_t struct_size;
   /**
@@ -512,7 +565,7 @@ typedef int32_t hipcl_fft_direction;
 
 /**
  * An argument other than a handle is wrong: a null or misaligned pointer, a size, a range, an unknown value, a text that
- * is not UTF-8.
+ * is not UTF-8, an object that does not belong to the bridge. Call with another one.
  */
 #define HIPCL_ERROR_ARGUMENT 1
 
@@ -522,7 +575,7 @@ typedef int32_t hipcl_fft_direction;
 #define HIPCL_ERROR_HANDLE 2
 
 /**
- * A handle's object was destroyed.
+ * A handle's object was destroyed. Do not use the handle any more.
  */
 #define HIPCL_ERROR_STALE_HANDLE 3
 
@@ -537,7 +590,7 @@ typedef int32_t hipcl_fft_direction;
 #define HIPCL_ERROR_NOT_SUPPORTED 5
 
 /**
- * Not enough memory, on the device or the host.
+ * Not enough memory, on the device or the host. Free some, or ask for less.
  */
 #define HIPCL_ERROR_OUT_OF_MEMORY 6
 
@@ -547,17 +600,17 @@ typedef int32_t hipcl_fft_direction;
 #define HIPCL_ERROR_READ_ONLY 7
 
 /**
- * The program does not build; the text has the compiler's first error.
+ * The program does not build; the text has the compiler's first error, and its log below.
  */
 #define HIPCL_ERROR_BUILD 8
 
 /**
- * OpenCL refused a call; hipcl_last_error_code() is its code.
+ * OpenCL refused a call, or a command failed; hipcl_last_error_code() is its code.
  */
 #define HIPCL_ERROR_OPENCL 9
 
 /**
- * HIP refused a call; hipcl_last_error_code() is its code.
+ * HIP refused a call, or work on a stream failed; hipcl_last_error_code() is its code.
  */
 #define HIPCL_ERROR_HIP 10
 
@@ -595,6 +648,11 @@ typedef int32_t hipcl_fft_direction;
  * A defect of this library: a panic, which was caught. The objects of the call may be unusable.
  */
 #define HIPCL_ERROR_PANIC 17
+
+/**
+ * A limit of this library: of the bridges that count copies at once, or of the objects of one type. Destroy some.
+ */
+#define HIPCL_ERROR_LIMIT 18
 
 /**
  * The best route that works.
@@ -822,8 +880,8 @@ const char *hipcl_last_error(void);
 
 /**
  * The code with which a driver or library refused the calling thread's last failed call: OpenCL's (negative) after
- * HIPCL_ERROR_OPENCL and HIPCL_ERROR_BUILD, hipError_t after HIPCL_ERROR_HIP, rocblas_status after HIPCL_ERROR_BLAS;
- * with other errors it may be the code of the call that caused them. 0 if there was none.
+ * HIPCL_ERROR_OPENCL and HIPCL_ERROR_BUILD, hipError_t after HIPCL_ERROR_HIP, rocblas_status after HIPCL_ERROR_BLAS,
+ * errno after HIPCL_ERROR_SYSTEM; with other errors it may be the code of the call that caused them. 0 if there was none.
  */
 int32_t hipcl_last_error_code(void);
 
@@ -847,6 +905,7 @@ const char *hipcl_version(void);
  *
  * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE, HIPCL_ERROR_ARGUMENT.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_text_get(hipcl_text text,
                             const char **chars,
                             size_t *bytes);
@@ -861,11 +920,11 @@ hipcl_status hipcl_text_destroy(hipcl_text text);
 /**
  * Fills options with the defaults.
  *
- * @param options  A structure, which need not be initialised.
+ * @param options  A structure of which `struct_size` is set.
  *
- * Errors: HIPCL_ERROR_ARGUMENT for null.
+ * Errors: HIPCL_ERROR_ARGUMENT for null and for a wrong size.
  */
-hipcl_status hipcl_bridge_options_init(struct hipcl_bridge_options *options);
+HIPCL_CHECKED hipcl_status hipcl_bridge_options_init(struct hipcl_bridge_options *options);
 
 /**
  * Opens a bridge on fresh objects: it pairs the devices, creates an OpenCL context of one device, a queue and a stream,
@@ -877,6 +936,7 @@ hipcl_status hipcl_bridge_options_init(struct hipcl_bridge_options *options);
  * Errors: HIPCL_ERROR_NO_DEVICE without a platform or a pair of devices, HIPCL_ERROR_NOT_SUPPORTED if no permitted
  * route works, HIPCL_ERROR_ARGUMENT for wrong options, and what the drivers refuse.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_open(const struct hipcl_bridge_options *options,
                                hipcl_bridge *bridge);
 
@@ -890,8 +950,8 @@ hipcl_status hipcl_bridge_open(const struct hipcl_bridge_options *options,
  * @param context  A living cl_context of exactly one device.
  * @param device   That device.
  * @param queue    A living, in-order queue of the context.
- * @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for its default
- *                 stream. On the platform "host" the HIP library is inside of this one: a stream comes from
+ * @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for the default
+ *                 stream of `options.hip_device`. On the platform "host" the HIP library is inside of this one: a stream comes from
  *                 hipcl_stream_native() or hipcl_bridge_native().
  * @param options  Options, or null for the defaults.
  * @param bridge   Receives the bridge, which the caller destroys with hipcl_bridge_destroy().
@@ -900,6 +960,7 @@ hipcl_status hipcl_bridge_open(const struct hipcl_bridge_options *options,
  * together; otherwise as hipcl_bridge_open(). A handle that is neither null nor alive is undefined behaviour, as in
  * OpenCL.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_adopt(struct _cl_context *context,
                                 struct _cl_device_id *device,
                                 struct _cl_command_queue *queue,
@@ -919,9 +980,11 @@ hipcl_status hipcl_bridge_destroy(hipcl_bridge bridge);
  * The handles that the bridge works with, for calls of OpenCL and HIP.
  *
  * @param bridge   A bridge.
- * @param handles  Receives them; release none.
+ * @param handles  Receives them; release none. Its `struct_size` is set.
  */
-hipcl_status hipcl_bridge_native(hipcl_bridge bridge, struct hipcl_native_handles *handles);
+HIPCL_CHECKED
+hipcl_status hipcl_bridge_native(hipcl_bridge bridge,
+                                 struct hipcl_native_handles *handles);
 
 /**
  * What was found when the bridge was opened: platform, devices, routes and hand-offs, each with the reason where it does
@@ -931,6 +994,7 @@ hipcl_status hipcl_bridge_native(hipcl_bridge bridge, struct hipcl_native_handle
  * @param format  HIPCL_FORMAT_TEXT or HIPCL_FORMAT_JSON.
  * @param report  Receives the report, which the caller destroys with hipcl_text_destroy().
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_report(hipcl_bridge bridge,
                                  hipcl_format format,
                                  hipcl_text *report);
@@ -940,8 +1004,9 @@ hipcl_status hipcl_bridge_report(hipcl_bridge bridge,
  * that the caller makes by OpenCL's or HIP's own functions are not counted.
  *
  * @param bridge    A bridge.
- * @param counters  Receives the bytes.
+ * @param counters  Receives the bytes. Its `struct_size` is set.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_counters(hipcl_bridge bridge,
                                    struct hipcl_counters *counters);
 
@@ -950,18 +1015,22 @@ hipcl_status hipcl_bridge_counters(hipcl_bridge bridge,
  * names, else in the user's cache folder.
  *
  * @param bridge  A bridge.
- * @param stats   Receives the numbers.
+ * @param stats   Receives the numbers. Its `struct_size` is set.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_program_cache(hipcl_bridge bridge,
                                         struct hipcl_program_cache_stats *stats);
 
 /**
- * Takes the errors that could not be returned, because they came up when something was destroyed: one line each, empty
- * if there are none. At most 64 are kept.
+ * Takes the errors that could not be returned, because they came up when something was destroyed: of buffers, streams,
+ * queues, BLAS handles, programs and what they keep. One line each, those of HIP's objects after the others; empty if
+ * there are none. At most 64 of each API are kept. Call it before hipcl_bridge_destroy(): errors that come up later are
+ * lost.
  *
  * @param bridge  A bridge.
  * @param errors  Receives the text, which the caller destroys with hipcl_text_destroy().
  */
+HIPCL_CHECKED
 hipcl_status hipcl_bridge_take_deferred_errors(hipcl_bridge bridge,
                                                hipcl_text *errors);
 
@@ -973,7 +1042,7 @@ hipcl_status hipcl_bridge_take_deferred_errors(hipcl_bridge bridge,
  *
  * Errors: HIPCL_ERROR_OPENCL if OpenCL refuses it.
  */
-hipcl_status hipcl_queue_create(hipcl_bridge bridge, hipcl_queue *queue);
+HIPCL_CHECKED hipcl_status hipcl_queue_create(hipcl_bridge bridge, hipcl_queue *queue);
 
 /**
  * The queue of the bridge's own transfers: the one that hipcl_bridge_adopt() was given, or one of the bridge.
@@ -982,11 +1051,13 @@ hipcl_status hipcl_queue_create(hipcl_bridge bridge, hipcl_queue *queue);
  * @param queue   Receives a new handle of it, which the caller destroys with hipcl_queue_destroy(); the queue itself
  *                lives as long as the bridge and its objects.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_queue_main(hipcl_bridge bridge,
                               hipcl_queue *queue);
 
 /**
- * Takes a queue that the caller created in the bridge's context. It is retained, and released once the handle and all
+ * Takes a queue that the caller created in the bridge's context. One that has a handle already becomes another handle of
+ * the same queue. It is retained, and released once the handle and all
  * that was used on it are gone; the caller's own reference stays the caller's.
  *
  * @param bridge  A bridge.
@@ -995,6 +1066,7 @@ hipcl_status hipcl_queue_main(hipcl_bridge bridge,
  *
  * Errors: HIPCL_ERROR_ARGUMENT for null, for a queue of another context, and for one that executes out of order.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_queue_adopt(hipcl_bridge bridge,
                                struct _cl_command_queue *native,
                                hipcl_queue *queue);
@@ -1006,14 +1078,14 @@ hipcl_status hipcl_queue_adopt(hipcl_bridge bridge,
  * @param queue   A queue.
  * @param native  Receives the handle. It is not retained: it lasts as long as the queue.
  */
-hipcl_status hipcl_queue_native(hipcl_queue queue, struct _cl_command_queue **native);
+HIPCL_CHECKED hipcl_status hipcl_queue_native(hipcl_queue queue, struct _cl_command_queue **native);
 
 /**
  * Waits for all work on the queue (clFinish).
  *
  * Errors: HIPCL_ERROR_OPENCL if work failed.
  */
-hipcl_status hipcl_queue_finish(hipcl_queue queue);
+HIPCL_CHECKED hipcl_status hipcl_queue_finish(hipcl_queue queue);
 
 /**
  * Destroys the handle. Work on the queue goes on; the queue itself is released once nothing needs it any more. An
@@ -1031,7 +1103,7 @@ hipcl_status hipcl_queue_destroy(hipcl_queue queue);
  *
  * Errors: HIPCL_ERROR_HIP if HIP refuses it.
  */
-hipcl_status hipcl_stream_create(hipcl_bridge bridge, hipcl_stream *stream);
+HIPCL_CHECKED hipcl_status hipcl_stream_create(hipcl_bridge bridge, hipcl_stream *stream);
 
 /**
  * The stream of the bridge's own transfers: the one that hipcl_bridge_adopt() was given, or one of the bridge.
@@ -1040,11 +1112,13 @@ hipcl_status hipcl_stream_create(hipcl_bridge bridge, hipcl_stream *stream);
  * @param stream  Receives a new handle of it, which the caller destroys with hipcl_stream_destroy(); the stream itself
  *                lives as long as the bridge and its objects.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_stream_main(hipcl_bridge bridge,
                                hipcl_stream *stream);
 
 /**
- * Takes a stream that the caller created. HIP does not count references: the caller destroys the stream only after
+ * Takes a stream that the caller created. One that has a handle already, of this function or of the library's own,
+ * becomes another handle of the same stream. HIP does not count references: the caller destroys the stream only after
  * the handle and all that was used on it (buffers, programs, BLAS handles, the bridge) are destroyed. Nothing captures
  * the stream during a call.
  *
@@ -1056,6 +1130,7 @@ hipcl_status hipcl_stream_main(hipcl_bridge bridge,
  * Errors: HIPCL_ERROR_ARGUMENT for a stream of another device, HIPCL_ERROR_NOT_SUPPORTED for hipStreamPerThread,
  * HIPCL_ERROR_HIP if HIP does not know it.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_stream_adopt(hipcl_bridge bridge,
                                 struct ihipStream_t *native,
                                 hipcl_stream *stream);
@@ -1067,6 +1142,7 @@ hipcl_status hipcl_stream_adopt(hipcl_bridge bridge,
  * @param stream  A stream.
  * @param native  Receives the handle, null for the default stream. It lasts as long as the stream.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_stream_native(hipcl_stream stream,
                                  struct ihipStream_t **native);
 
@@ -1075,7 +1151,7 @@ hipcl_status hipcl_stream_native(hipcl_stream stream,
  *
  * Errors: HIPCL_ERROR_HIP if work failed.
  */
-hipcl_status hipcl_stream_synchronize(hipcl_stream stream);
+HIPCL_CHECKED hipcl_status hipcl_stream_synchronize(hipcl_stream stream);
 
 /**
  * Destroys the handle. A stream of the library is destroyed once nothing needs it any more; the last owner first waits
@@ -1087,6 +1163,48 @@ hipcl_status hipcl_stream_synchronize(hipcl_stream stream);
 hipcl_status hipcl_stream_destroy(hipcl_stream stream);
 
 /**
+ * The end of all that is enqueued on a queue by now.
+ *
+ * @param queue  A queue.
+ * @param event  Receives the event, which the caller destroys with hipcl_event_destroy().
+ *
+ * Errors: HIPCL_ERROR_OPENCL if OpenCL refuses it.
+ */
+HIPCL_CHECKED hipcl_status hipcl_queue_record(hipcl_queue queue, hipcl_event *event);
+
+/**
+ * Waits until the command has ended.
+ *
+ * Errors: HIPCL_ERROR_OPENCL if it failed.
+ */
+HIPCL_CHECKED hipcl_status hipcl_event_wait(hipcl_event event);
+
+/**
+ * Whether the command has ended. Does not wait.
+ *
+ * @param event        An event.
+ * @param is_complete  Receives 1 if it has ended, else 0.
+ *
+ * Errors: HIPCL_ERROR_OPENCL if it failed.
+ */
+HIPCL_CHECKED hipcl_status hipcl_event_is_complete(hipcl_event event, int32_t *is_complete);
+
+/**
+ * The cl_event of an event, for calls of OpenCL.
+ *
+ * @param event   An event.
+ * @param native  Receives the handle. It is not retained: it lasts until hipcl_event_destroy().
+ */
+HIPCL_CHECKED hipcl_status hipcl_event_native(hipcl_event event, struct _cl_event **native);
+
+/**
+ * Destroys the handle. It does not wait: the command runs on.
+ *
+ * Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE.
+ */
+hipcl_status hipcl_event_destroy(hipcl_event event);
+
+/**
  * Allocates memory on the best permitted route. Fresh memory holds unspecified values.
  *
  * @param bridge  A bridge.
@@ -1096,6 +1214,7 @@ hipcl_status hipcl_stream_destroy(hipcl_stream stream);
  * Errors: HIPCL_ERROR_ARGUMENT for 0 bytes or more than the address space, HIPCL_ERROR_OUT_OF_MEMORY,
  * HIPCL_ERROR_FAILED with a reason for each route if several are permitted and none has the memory.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_create(hipcl_bridge bridge,
                                  size_t bytes,
                                  hipcl_buffer *buffer);
@@ -1110,6 +1229,7 @@ hipcl_status hipcl_buffer_create(hipcl_bridge bridge,
  *
  * Errors: as hipcl_buffer_create(), and HIPCL_ERROR_NOT_SUPPORTED if the route is not possible here.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_create_on(hipcl_bridge bridge,
                                     hipcl_route route,
                                     size_t bytes,
@@ -1124,6 +1244,7 @@ hipcl_status hipcl_buffer_create_on(hipcl_bridge bridge,
  *
  * Errors: as hipcl_buffer_create_on().
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_create_exportable(hipcl_bridge bridge,
                                             size_t bytes,
                                             hipcl_buffer *buffer);
@@ -1141,6 +1262,7 @@ hipcl_status hipcl_buffer_create_exportable(hipcl_bridge bridge,
  * Errors: HIPCL_ERROR_ARGUMENT for null and for an object of another context, HIPCL_ERROR_NOT_SUPPORTED with a reason
  * for each route, HIPCL_ERROR_OPENCL for a handle that is no buffer.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_adopt_cl_mem(hipcl_bridge bridge,
                                        struct _cl_mem *native,
                                        hipcl_route route,
@@ -1162,6 +1284,7 @@ hipcl_status hipcl_buffer_adopt_cl_mem(hipcl_bridge bridge,
  *
  * Errors: HIPCL_ERROR_ARGUMENT for null, for memory that the runtime does not know or knows elsewhere.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_adopt_svm(hipcl_bridge bridge,
                                     void *pointer,
                                     size_t bytes,
@@ -1183,6 +1306,7 @@ hipcl_status hipcl_buffer_adopt_svm(hipcl_bridge bridge,
  * Errors: HIPCL_ERROR_ARGUMENT for null and for memory that is not the bridge's device's, HIPCL_ERROR_NOT_SUPPORTED
  * where OpenCL cannot take a HIP pointer.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_adopt_hip(hipcl_bridge bridge,
                                     void *pointer,
                                     size_t bytes,
@@ -1206,6 +1330,7 @@ hipcl_status hipcl_buffer_adopt_hip(hipcl_bridge bridge,
  * if HIP cannot import it (HIPCL_ERROR_OUT_OF_MEMORY if HIP gives that for its reason, as ROCm does for a descriptor that
  * is no memory), HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_adopt_fd(hipcl_bridge bridge,
                                    int fd,
                                    size_t offset,
@@ -1221,47 +1346,20 @@ hipcl_status hipcl_buffer_adopt_fd(hipcl_bridge bridge,
  * buffer is destroyed then, but its memory is kept for ever, because a device may still use it. `release` is not called,
  * and the caller must neither free nor reuse adopted memory.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_destroy(hipcl_buffer buffer);
 
 /**
  * What is known about a buffer.
  *
  * @param buffer  A buffer.
- * @param info    Receives it.
+ * @param info    Receives it. Its `struct_size` is set.
  *
- * Errors: HIPCL_ERROR_BUSY while an access for writing is open.
+ * Errors: HIPCL_ERROR_BUSY while a call on another thread writes the buffer.
  */
-hipcl_status hipcl_buffer_get_info(hipcl_buffer buffer, struct hipcl_buffer_info *info);
-
-/**
- * Fills the whole buffer from host memory, after all work that uses it. Returns when the bytes have arrived. Counted as
- * input.
- *
- * @param buffer  A buffer.
- * @param data    The bytes.
- * @param bytes   Their number: the buffer's length.
- *
- * Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_ARGUMENT for another length than the buffer's,
- * HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
- */
-hipcl_status hipcl_buffer_upload(hipcl_buffer buffer,
-                                 const void *data,
-                                 size_t bytes);
-
-/**
- * Copies the whole buffer to host memory, after all work that writes it. Returns when the bytes have arrived. Counted
- * as result.
- *
- * @param buffer  A buffer.
- * @param data    Receives the bytes.
- * @param bytes   Their number: the buffer's length.
- *
- * Errors: HIPCL_ERROR_BUSY while an access for writing is open, HIPCL_ERROR_ARGUMENT for another length than the
- * buffer's, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
- */
-hipcl_status hipcl_buffer_download(hipcl_buffer buffer,
-                                   void *data,
-                                   size_t bytes);
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_get_info(hipcl_buffer buffer,
+                                   struct hipcl_buffer_info *info);
 
 /**
  * Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
@@ -1277,10 +1375,178 @@ hipcl_status hipcl_buffer_download(hipcl_buffer buffer,
  * Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_NOT_SUPPORTED with a reason for each kind of
  * descriptor, HIPCL_ERROR_READ_ONLY.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_buffer_export_fd(hipcl_buffer buffer,
                                     int *fd,
                                     size_t *offset,
                                     size_t *bytes);
+
+/**
+ * Fills the whole buffer from host memory, after all work that uses it. Returns when the bytes have arrived. Counted as
+ * input.
+ *
+ * @param buffer  A buffer.
+ * @param data    The bytes.
+ * @param bytes   Their number: the buffer's length.
+ *
+ * Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_ARGUMENT for another length than the buffer's,
+ * HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_upload(hipcl_buffer buffer,
+                                 const void *data,
+                                 size_t bytes);
+
+/**
+ * Copies the whole buffer to host memory, after all work that writes it. Returns when the bytes have arrived. Counted
+ * as result.
+ *
+ * @param buffer  A buffer.
+ * @param data    Receives the bytes.
+ * @param bytes   Their number: the buffer's length.
+ *
+ * Errors: HIPCL_ERROR_BUSY while an access for writing is open, HIPCL_ERROR_ARGUMENT for another length than the
+ * buffer's, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_download(hipcl_buffer buffer,
+                                   void *data,
+                                   size_t bytes);
+
+/**
+ * Fills a part of the buffer from host memory, after all work that uses the buffer. Returns when the bytes have arrived.
+ * Counted as input.
+ *
+ * @param buffer  A buffer.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    The bytes.
+ * @param bytes   Their number, at least 1.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_upload().
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_upload_at(hipcl_buffer buffer,
+                                    size_t offset,
+                                    const void *data,
+                                    size_t bytes);
+
+/**
+ * Copies a part of the buffer to host memory, after all work that writes the buffer. Returns when the bytes have arrived.
+ * Counted as result.
+ *
+ * @param buffer  A buffer.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    Receives the bytes.
+ * @param bytes   Their number, at least 1.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, otherwise as hipcl_buffer_download().
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_download_at(hipcl_buffer buffer,
+                                      size_t offset,
+                                      void *data,
+                                      size_t bytes);
+
+/**
+ * Enqueues a copy from host memory to a part of the buffer and returns without waiting for it. It runs after all earlier
+ * work that uses the buffer, on either side, and before all later work. Counted as input.
+ *
+ * Nothing changes the host memory before the copy has ended: wait for the event, or for the queue. So it is if the call
+ * fails with HIPCL_ERROR_OPENCL, too: wait for the queue.
+ *
+ * @param buffer  A buffer.
+ * @param queue   A queue of its bridge.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    The bytes.
+ * @param bytes   Their number, at least 1.
+ * @param event   Receives the event of the copy, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part that is empty or not within the buffer, and for a queue of another context;
+ * HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, HIPCL_ERROR_NOT_SUPPORTED for
+ * memory that is HIP's, which OpenCL's copies do not know: use hipcl_buffer_upload_at().
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_upload_on_queue(hipcl_buffer buffer,
+                                          hipcl_queue queue,
+                                          size_t offset,
+                                          const void *data,
+                                          size_t bytes,
+                                          hipcl_event *event);
+
+/**
+ * Enqueues a copy from a part of the buffer to host memory and returns without waiting for it. It runs after all earlier
+ * work that writes the buffer, on either side, and before all later writers. Counted as result.
+ *
+ * Nothing uses the host memory before the copy has ended: wait for the event, or for the queue. So it is if the call
+ * fails with HIPCL_ERROR_OPENCL, too: wait for the queue. That earlier work failed is told by the next access to the
+ * buffer, or by hipcl_buffer_download().
+ *
+ * @param buffer  A buffer.
+ * @param queue   A queue of its bridge.
+ * @param offset  Where the part begins, in bytes.
+ * @param data    Receives the bytes.
+ * @param bytes   Their number, at least 1.
+ * @param event   Receives the event of the copy, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: as hipcl_buffer_upload_on_queue(), but HIPCL_ERROR_BUSY only while an access for writing is open; for memory
+ * that is HIP's use hipcl_buffer_download_at().
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_download_on_queue(hipcl_buffer buffer,
+                                            hipcl_queue queue,
+                                            size_t offset,
+                                            void *data,
+                                            size_t bytes,
+                                            hipcl_event *event);
+
+/**
+ * Enqueues a kernel that writes a pattern again and again, and returns without waiting for it. It is ordered as
+ * hipcl_buffer_upload_on_queue(), and works with memory of every route. It moves no data, and is not counted.
+ *
+ * @param buffer         A buffer.
+ * @param queue          A queue of its bridge.
+ * @param offset         Where the part begins, in bytes.
+ * @param bytes          Its length in bytes: a multiple of `pattern_bytes`, at least 1.
+ * @param pattern        The pattern, which is copied.
+ * @param pattern_bytes  Its length in bytes: 1, 2, 4, 8 or 16.
+ * @param event          Receives the event, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_ARGUMENT for a part or a pattern that does not fit, otherwise as hipcl_buffer_upload_on_queue().
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_fill_on_queue(hipcl_buffer buffer,
+                                        hipcl_queue queue,
+                                        size_t offset,
+                                        size_t bytes,
+                                        const void *pattern,
+                                        size_t pattern_bytes,
+                                        hipcl_event *event);
+
+/**
+ * Enqueues a kernel that copies a part of one buffer to another, and returns without waiting for it. It runs after all
+ * earlier work that uses the target or writes the source, and before all later work that conflicts. It works with memory
+ * of every route. Counted as a copy of the data set.
+ *
+ * @param target         The buffer to write, another one than the source.
+ * @param target_offset  Where the bytes go, in bytes.
+ * @param source         The buffer to read, of the same bridge.
+ * @param source_offset  Where they come from, in bytes.
+ * @param bytes          Their number, at least 1.
+ * @param queue          A queue of the bridge.
+ * @param event          Receives the event, which the caller destroys with hipcl_event_destroy(). May be null.
+ *
+ * Errors: HIPCL_ERROR_BUSY if the two are one buffer, HIPCL_ERROR_ARGUMENT for a part that does not fit and for two buffers
+ * over the same memory, otherwise as hipcl_buffer_upload_on_queue() for the target and
+ * hipcl_buffer_download_on_queue() for the source.
+ */
+HIPCL_CHECKED
+hipcl_status hipcl_buffer_copy_on_queue(hipcl_buffer target,
+                                        size_t target_offset,
+                                        hipcl_buffer source,
+                                        size_t source_offset,
+                                        size_t bytes,
+                                        hipcl_queue queue,
+                                        hipcl_event *event);
 
 /**
  * Gives a buffer to an OpenCL queue: work that the caller enqueues on the queue while the access is open runs after all
@@ -1296,6 +1562,7 @@ hipcl_status hipcl_buffer_export_fd(hipcl_buffer buffer,
  * Errors: HIPCL_ERROR_BUSY while an access that conflicts is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_ARGUMENT for a
  * queue of another context, HIPCL_ERROR_HANDOFF if earlier work failed or did not end in time.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_access_begin_queue(hipcl_buffer buffer,
                                       hipcl_queue queue,
                                       hipcl_access_mode mode,
@@ -1311,6 +1578,7 @@ hipcl_status hipcl_access_begin_queue(hipcl_buffer buffer,
  *
  * Errors: as hipcl_access_begin_queue().
  */
+HIPCL_CHECKED
 hipcl_status hipcl_access_begin_stream(hipcl_buffer buffer,
                                        hipcl_stream stream,
                                        hipcl_access_mode mode,
@@ -1325,6 +1593,7 @@ hipcl_status hipcl_access_begin_stream(hipcl_buffer buffer,
  *
  * Errors: HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has a buffer object.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_access_pointer(hipcl_access access,
                                   void **pointer);
 
@@ -1338,6 +1607,7 @@ hipcl_status hipcl_access_pointer(hipcl_access access,
  * Errors: HIPCL_ERROR_ARGUMENT for an access on a stream, HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has only a
  * pointer.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_access_cl_mem(hipcl_access access,
                                  struct _cl_mem **native);
 
@@ -1360,6 +1630,7 @@ hipcl_status hipcl_access_end(hipcl_access access);
  * Errors: HIPCL_ERROR_BUILD, where hipcl_last_error() has the compiler's log; HIPCL_ERROR_ARGUMENT for options that
  * would load code into the process.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_program_build(hipcl_bridge bridge,
                                  const char *source,
                                  const char *options,
@@ -1381,7 +1652,10 @@ hipcl_status hipcl_program_destroy(hipcl_program program);
  *
  * Errors: HIPCL_ERROR_ARGUMENT if the program has none; the text lists those that it has.
  */
-hipcl_status hipcl_kernel_create(hipcl_program program, const char *name, hipcl_kernel *kernel);
+HIPCL_CHECKED
+hipcl_status hipcl_kernel_create(hipcl_program program,
+                                 const char *name,
+                                 hipcl_kernel *kernel);
 
 /**
  * Destroys a kernel. Queued work runs.
@@ -1404,6 +1678,7 @@ hipcl_status hipcl_kernel_destroy(hipcl_kernel kernel);
  * Errors: HIPCL_ERROR_ARGUMENT if range or arguments do not fit, HIPCL_ERROR_BUSY for a buffer with an open access,
  * HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL. Nothing is enqueued then.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_kernel_launch_on_queue(hipcl_kernel kernel,
                                           hipcl_queue queue,
                                           const struct hipcl_range *range,
@@ -1424,6 +1699,7 @@ hipcl_status hipcl_kernel_launch_on_queue(hipcl_kernel kernel,
  * Errors: as hipcl_kernel_launch_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED for a kernel that
  * cannot run on a HIP stream, such as one that uses images or printf.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_kernel_launch_on_stream(hipcl_kernel kernel,
                                            hipcl_stream stream,
                                            const struct hipcl_range *range,
@@ -1439,6 +1715,7 @@ hipcl_status hipcl_kernel_launch_on_stream(hipcl_kernel kernel,
  *
  * Errors: HIPCL_ERROR_NOT_SUPPORTED without rocBLAS, HIPCL_ERROR_BLAS if it refuses.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_blas_create(hipcl_bridge bridge,
                                hipcl_stream stream,
                                hipcl_blas *blas);
@@ -1476,6 +1753,7 @@ hipcl_status hipcl_blas_destroy(hipcl_blas blas);
  * Errors: HIPCL_ERROR_ARGUMENT if a matrix does not fit its buffer or the others, HIPCL_ERROR_BUSY for a buffer with an
  * open access or if C's buffer is also an input, HIPCL_ERROR_HANDOFF, HIPCL_ERROR_BLAS. Nothing is queued then.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_cgemm(hipcl_blas blas,
                          hipcl_op op_a,
                          hipcl_op op_b,
@@ -1522,6 +1800,7 @@ hipcl_status hipcl_cgemm(hipcl_blas blas,
  *
  * Errors: as hipcl_cgemm(), and HIPCL_ERROR_ARGUMENT if two of the C overlap.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_cgemm_strided_batched(hipcl_blas blas,
                                          hipcl_op op_a,
                                          hipcl_op op_b,
@@ -1562,6 +1841,7 @@ hipcl_status hipcl_cgemm_strided_batched(hipcl_blas blas,
  * Errors: HIPCL_ERROR_NUMERIC if a matrix has no inverse, where hipcl_last_error() names the first and the others are
  * right; otherwise as hipcl_cgemm(), but a failure of the library itself leaves the contents unspecified.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_cinverse_hermitian(hipcl_blas blas,
                                       hipcl_fill fill,
                                       size_t n,
@@ -1575,10 +1855,11 @@ hipcl_status hipcl_cinverse_hermitian(hipcl_blas blas,
 /**
  * Fills options with the defaults.
  *
- * @param options  Receives the defaults. Its length is 0, which the caller replaces.
+ * @param options  A structure of which `struct_size` is set. Its length becomes 0, which the caller replaces.
  *
- * Errors: HIPCL_ERROR_ARGUMENT.
+ * Errors: HIPCL_ERROR_ARGUMENT for null and for a wrong size.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_fft_options_init(struct hipcl_fft_options *options);
 
 /**
@@ -1591,6 +1872,7 @@ hipcl_status hipcl_fft_options_init(struct hipcl_fft_options *options);
  *
  * Errors: HIPCL_ERROR_ARGUMENT, with the option's name and the remedy, for what does not fit together.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_fft_create_with(hipcl_bridge bridge,
                                    const struct hipcl_fft_options *options,
                                    hipcl_fft *fft);
@@ -1606,6 +1888,7 @@ hipcl_status hipcl_fft_create_with(hipcl_bridge bridge,
  *
  * Errors: HIPCL_ERROR_ARGUMENT for 0, a length from 2^31 on, or more than the address space.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_fft_create(hipcl_bridge bridge,
                               size_t length,
                               size_t batch,
@@ -1632,6 +1915,7 @@ hipcl_status hipcl_fft_destroy(hipcl_fft fft);
  * Errors: HIPCL_ERROR_ARGUMENT for a buffer that is too short, HIPCL_ERROR_BUSY for one with an open access,
  * HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_fft_enqueue_on_queue(hipcl_fft fft,
                                         hipcl_queue queue,
                                         hipcl_fft_direction direction,
@@ -1652,6 +1936,7 @@ hipcl_status hipcl_fft_enqueue_on_queue(hipcl_fft fft,
  * Errors: as hipcl_fft_enqueue_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED if HIP cannot load the
  * kernels.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_fft_enqueue_on_stream(hipcl_fft fft,
                                          hipcl_stream stream,
                                          hipcl_fft_direction direction,
@@ -1668,8 +1953,10 @@ hipcl_status hipcl_fft_enqueue_on_stream(hipcl_fft fft,
  * @param report   Receives the findings, which the caller destroys with hipcl_text_destroy(). That no route works is a
  *                 finding, not an error.
  *
- * Errors: HIPCL_ERROR_SYSTEM if the command cannot be started, HIPCL_ERROR_FAILED with its first line if it fails.
+ * Errors: HIPCL_ERROR_SYSTEM if the command cannot be started or read, HIPCL_ERROR_OUT_OF_MEMORY if the system has no
+ * memory for it, HIPCL_ERROR_FAILED with its first line if it fails.
  */
+HIPCL_CHECKED
 hipcl_status hipcl_doctor(const char *program,
                           hipcl_format format,
                           hipcl_text *report);

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use clmgr::Arg;
 use interop::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg};
 
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
+use crate::buffer::{BufferObject, BufferReader, BufferWriter, Known, Memory, hipcl_buffer};
 use crate::call::{Out, call, destroy, one_of};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
-use crate::lend::{Reader, Writer};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::{HIPCL_ERROR_NOT_SUPPORTED, hipcl_status};
 use crate::values::_cl_mem;
@@ -59,8 +58,8 @@ enum Guard {
 }
 
 enum Lease {
-    Read { _reader: Reader<Memory> },
-    Write { _writer: Writer<Memory> },
+    Read { _reader: BufferReader },
+    Write { _writer: BufferWriter },
 }
 
 #[derive(Clone)]
@@ -80,7 +79,7 @@ impl AccessObject {
                     // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
                     Side::Queue(queue) => Guard::Cl(memory.cl(unsafe { extended(&queue.0) })?),
                     // SAFETY: as above.
-                    Side::Stream(stream) => Guard::Hip(memory.hip(unsafe { extended(&stream.0) })?),
+                    Side::Stream(stream) => Guard::Hip(memory.hip(unsafe { extended(&*stream.0) })?),
                 };
                 Ok(Self {
                     guard,
@@ -95,18 +94,22 @@ impl AccessObject {
                 // SAFETY: the guard is dropped before the writer, which stands behind it in the access and gives no other
                 // reference.
                 let memory: &'static mut Memory = unsafe { writer.extended() };
-                let guard = match &side {
-                    // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
-                    Side::Queue(queue) => Guard::ClMut(memory.cl_mut(unsafe { extended(&queue.0) })?),
+                let (guard, facts) = match &side {
+                    Side::Queue(queue) => {
+                        // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
+                        let guard = memory.cl_mut(unsafe { extended(&queue.0) })?;
+                        let facts = guard.facts();
+                        (Guard::ClMut(guard), facts)
+                    }
                     Side::Stream(stream) => {
                         // SAFETY: as above.
-                        let mut guard = memory.hip_mut(unsafe { extended(&stream.0) })?;
-                        Guard::HipMut {
-                            address: guard.slice_mut().as_mut_ptr().expose_provenance(),
-                            _guard: guard,
-                        }
+                        let mut guard = memory.hip_mut(unsafe { extended(&*stream.0) })?;
+                        let facts = guard.facts();
+                        let address = guard.slice_mut().as_mut_ptr().expose_provenance();
+                        (Guard::HipMut { address, _guard: guard }, facts)
                     }
                 };
+                writer.leave(Some(Known { bytes, facts }));
                 Ok(Self {
                     guard,
                     _lease: Lease::Write { _writer: writer },
@@ -131,8 +134,8 @@ impl AccessObject {
     /// The argument of a kernel on this stream.
     pub(crate) fn on_stream(&self, stream: &hip::Stream) -> Result<StreamArg<'_>, Failure> {
         match (&self.guard, &self.side) {
-            (Guard::Hip(guard), Side::Stream(own)) if own.0 == *stream => Ok(guard.slice().into()),
-            (Guard::HipMut { address, .. }, Side::Stream(own)) if own.0 == *stream => {
+            (Guard::Hip(guard), Side::Stream(own)) if *own.0 == *stream => Ok(guard.slice().into()),
+            (Guard::HipMut { address, .. }, Side::Stream(own)) if *own.0 == *stream => {
                 let pointer = std::ptr::with_exposed_provenance_mut::<u8>(*address);
                 // SAFETY: the guard's own memory, which it holds exclusively and for as long as it lives. Several launches
                 // under one access are in order on its one stream.
@@ -207,6 +210,7 @@ unsafe fn extended<'a, T>(value: &T) -> &'a T {
 /// Errors: HIPCL_ERROR_BUSY while an access that conflicts is open, HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_ARGUMENT for a
 /// queue of another context, HIPCL_ERROR_HANDOFF if earlier work failed or did not end in time.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_begin_queue(
     buffer: hipcl_buffer,
     queue: hipcl_queue,
@@ -231,6 +235,7 @@ pub unsafe extern "C" fn hipcl_access_begin_queue(
 ///
 /// Errors: as hipcl_access_begin_queue().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_begin_stream(
     buffer: hipcl_buffer,
     stream: hipcl_stream,
@@ -254,6 +259,7 @@ pub unsafe extern "C" fn hipcl_access_begin_stream(
 ///
 /// Errors: HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has a buffer object.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_pointer(access: hipcl_access, pointer: *mut *mut c_void) -> hipcl_status {
     call("hipcl_access_pointer", || {
         // SAFETY: the C caller's place for a pointer.
@@ -272,6 +278,7 @@ pub unsafe extern "C" fn hipcl_access_pointer(access: hipcl_access, pointer: *mu
 /// Errors: HIPCL_ERROR_ARGUMENT for an access on a stream, HIPCL_ERROR_NOT_SUPPORTED on a route where OpenCL has only a
 /// pointer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_access_cl_mem(access: hipcl_access, native: *mut *mut _cl_mem) -> hipcl_status {
     call("hipcl_access_cl_mem", || {
         // SAFETY: the C caller's place for a handle.

@@ -8,7 +8,7 @@ use rocblas::{Batch, Fill, Handle, Matrix, Op};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
 use crate::buffer::{BufferObject, Memory, hipcl_buffer};
-use crate::call::{Out, call, destroy, input, one_of};
+use crate::call::{Out, call, destroy, input, one_of, optional_out};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::queue::{StreamObject, hipcl_stream};
@@ -72,6 +72,7 @@ const FILLS: [(hipcl_fill, Fill); 2] = [(HIPCL_FILL_UPPER, Fill::Upper), (HIPCL_
 ///
 /// Errors: HIPCL_ERROR_NOT_SUPPORTED without rocBLAS, HIPCL_ERROR_BLAS if it refuses.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_blas_create(
     bridge: hipcl_bridge,
     stream: hipcl_stream,
@@ -120,6 +121,7 @@ pub extern "C" fn hipcl_blas_destroy(blas: hipcl_blas) -> hipcl_status {
 /// Errors: HIPCL_ERROR_ARGUMENT if a matrix does not fit its buffer or the others, HIPCL_ERROR_BUSY for a buffer with an
 /// open access or if C's buffer is also an input, HIPCL_ERROR_HANDOFF, HIPCL_ERROR_BLAS. Nothing is queued then.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_cgemm(
     blas: hipcl_blas,
     op_a: hipcl_op,
@@ -182,6 +184,7 @@ pub unsafe extern "C" fn hipcl_cgemm(
 ///
 /// Errors: as hipcl_cgemm(), and HIPCL_ERROR_ARGUMENT if two of the C overlap.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_cgemm_strided_batched(
     blas: hipcl_blas,
     op_a: hipcl_op,
@@ -244,6 +247,7 @@ pub unsafe extern "C" fn hipcl_cgemm_strided_batched(
 /// Errors: HIPCL_ERROR_NUMERIC if a matrix has no inverse, where hipcl_last_error() names the first and the others are
 /// right; otherwise as hipcl_cgemm(), but a failure of the library itself leaves the contents unspecified.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_cinverse_hermitian(
     blas: hipcl_blas,
     fill: hipcl_fill,
@@ -256,11 +260,8 @@ pub unsafe extern "C" fn hipcl_cinverse_hermitian(
     failed: *mut usize,
 ) -> hipcl_status {
     call("hipcl_cinverse_hermitian", || {
-        let place = match failed.is_null() {
-            true => None,
-            // SAFETY: the C caller's place for a size.
-            false => Some(unsafe { Out::new(failed, "failed") }?),
-        };
+        // SAFETY: null or the C caller's place for a size.
+        let place = unsafe { optional_out(failed, "failed") }?;
         let blas = BlasObject::of(blas, "blas")?;
         let fill = one_of(fill, &FILLS, "fill", "HIPCL_FILL_UPPER, HIPCL_FILL_LOWER")?;
         let mut a = BufferObject::writer(a, "a")?;

@@ -2,13 +2,15 @@
 
 use std::ffi::c_char;
 use std::fmt::Write;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use interop::{Bridge, ForeignObjects, Options};
+use parking_lot::Mutex;
 use platform::Selection;
 use serde_json::{Value, json};
 
-use crate::call::{Out, call, destroy, input, optional_text};
+use crate::call::{Out, VersionedOut, call, destroy, optional_text, versioned, versioned_input};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::status::hipcl_status;
@@ -23,14 +25,54 @@ pub enum hipcl_bridge_s {}
 /// One OpenCL device and one HIP device that are the same hardware, proven to share memory.
 pub type hipcl_bridge = *mut hipcl_bridge_s;
 
-pub(crate) struct BridgeObject(pub(crate) Bridge);
+pub(crate) struct BridgeObject(pub(crate) Bridge, Streams);
 object!(BridgeObject, hipcl_bridge_s, Bridge);
+
+/// The streams of a bridge that have handles. One stream is one value, whatever the number of its handles: accesses and
+/// records tell streams apart by that.
+type Streams = Mutex<Vec<Weak<hip::Stream>>>;
+
+impl BridgeObject {
+    fn new(bridge: Bridge) -> Self {
+        Self(bridge, Mutex::default())
+    }
+
+    /// The value of a stream that the caller names by HIP's handle.
+    ///
+    /// # Safety
+    /// As [`hip::Stream::from_raw`] with `()` for its owner.
+    pub(crate) unsafe fn stream(&self, raw: *mut ihipStream_t) -> Result<Arc<hip::Stream>, Failure> {
+        let main = self.0.main_stream();
+        if main.raw().cast() == raw {
+            return Ok(self.known(main.clone()));
+        }
+        let mut streams = self.1.lock();
+        streams.retain(|stream| stream.strong_count() > 0);
+        let known = streams.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.into_iter().find(|stream| stream.raw().cast() == raw) {
+            return Ok(known);
+        }
+        // SAFETY: the caller's promise.
+        let stream = Arc::new(unsafe { hip::Stream::from_raw(self.0.hip_device(), raw.cast(), ()) }?);
+        streams.push(Arc::downgrade(&stream));
+        Ok(stream)
+    }
+
+    /// The value of a stream of the library's own, to be found by its handle from now on.
+    pub(crate) fn known(&self, stream: hip::Stream) -> Arc<hip::Stream> {
+        let mut streams = self.1.lock();
+        streams.retain(|stream| stream.strong_count() > 0);
+        let stream = Arc::new(stream);
+        streams.push(Arc::downgrade(&stream));
+        stream
+    }
+}
 
 /// What to pair and which routes to permit. hipcl_bridge_options_init() fills it with the defaults.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_bridge_options {
-    /// The size of this structure in bytes, which tells the library which version of the header the program was compiled
-    /// with.
+    /// sizeof of this structure, set by the caller before the call.
     pub struct_size: usize,
     /// "amd", "nvidia" or "host"; null to choose by the environment variable HIPCL_PLATFORM, else by the devices present.
     pub platform: *const c_char,
@@ -40,7 +82,8 @@ pub struct hipcl_bridge_options {
     pub policy: hipcl_policy,
     /// Exactly this hand-off, or HIPCL_GRADE_AUTO, the default.
     pub grade: hipcl_grade,
-    /// The HIP device's ordinal. Default: 0.
+    /// The HIP device's ordinal, or -1, the default: hipcl_bridge_open() takes 0, and hipcl_bridge_adopt() the device of the
+    /// stream, or for the default stream the one that pairs with the OpenCL device.
     pub hip_device: i32,
     /// The index of the OpenCL device, or -1, the default, to find the one that pairs with the HIP device.
     /// hipcl_bridge_adopt() does not use it.
@@ -54,7 +97,10 @@ pub struct hipcl_bridge_options {
 
 /// The handles that a bridge works with. None is retained for the caller: they last as long as the bridge.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_native_handles {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// The OpenCL platform.
     pub platform: *mut _cl_platform_id,
     /// The one device of the context.
@@ -71,7 +117,10 @@ pub struct hipcl_native_handles {
 
 /// Bytes that the copy calls of both APIs moved since a bridge was opened.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_counters {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// Copies of the data set itself: 0 on a direct route.
     pub data_set: u64,
     /// Input, brought to the device by hipcl_buffer_upload().
@@ -84,7 +133,10 @@ pub struct hipcl_counters {
 
 /// Where the programs of a bridge came from.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_program_cache_stats {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// Requests answered from memory.
     pub memory_hits: u64,
     /// Requests answered from disk.
@@ -93,16 +145,24 @@ pub struct hipcl_program_cache_stats {
     pub compiled: u64,
 }
 
+versioned! {
+    hipcl_bridge_options 48;
+    hipcl_native_handles 56;
+    hipcl_counters 40;
+    hipcl_program_cache_stats 32;
+}
+
 /// Fills options with the defaults.
 ///
-/// @param options  A structure, which need not be initialised.
+/// @param options  A structure of which `struct_size` is set.
 ///
-/// Errors: HIPCL_ERROR_ARGUMENT for null.
+/// Errors: HIPCL_ERROR_ARGUMENT for null and for a wrong size.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_options_init(options: *mut hipcl_bridge_options) -> hipcl_status {
     call("hipcl_bridge_options_init", || {
         // SAFETY: the C caller's place for the structure.
-        unsafe { Out::new(options, "options") }?.set(defaults());
+        unsafe { VersionedOut::new(options, "options") }?.set(defaults());
         Ok(())
     })
 }
@@ -114,7 +174,7 @@ fn defaults() -> hipcl_bridge_options {
         route: HIPCL_ROUTE_AUTO,
         policy: HIPCL_POLICY_DIRECT_ONLY,
         grade: HIPCL_GRADE_AUTO,
-        hip_device: 0,
+        hip_device: -1,
         opencl_device: -1,
         force_dma_buf: 0,
         handoff_limit_ms: 0,
@@ -124,33 +184,25 @@ fn defaults() -> hipcl_bridge_options {
 /// # Safety
 /// `options` is null or the C caller's structure.
 unsafe fn read(options: *const hipcl_bridge_options) -> Result<(Selection, Options), Failure> {
-    let defaults = defaults();
     let options = match options.is_null() {
-        true => &defaults,
+        true => defaults(),
         // SAFETY: the caller's promise.
-        false => unsafe { input(options, "options") }?,
+        false => unsafe { versioned_input(options, "options") }?,
     };
-    if options.struct_size != size_of::<hipcl_bridge_options>() {
-        return Err(Failure::argument(format!(
-            "`options.struct_size` is {}; this version of the library takes {}; call hipcl_bridge_options_init, and \
-             compile with the library's own header",
-            options.struct_size,
-            size_of::<hipcl_bridge_options>()
-        )));
-    }
-    let ordinal = |value: i32, field: &str| {
-        usize::try_from(value)
-            .map_err(|_| Failure::argument(format!("`options.{field}` is {value}; use a device's number")))
+    let ordinal = |value: i32, field: &str| match value {
+        -1 => Ok(None),
+        value => usize::try_from(value).map(Some).map_err(|_| {
+            Failure::argument(format!(
+                "`options.{field}` is {value}; use a device's number, or -1 to leave it to the library"
+            ))
+        }),
     };
     let read = Options {
         route: route(options.route, "options.route")?,
         policy: policy(options.policy, "options.policy")?,
         grade: grade(options.grade, "options.grade")?,
-        hip_device: Some(ordinal(options.hip_device, "hip_device")?),
-        opencl_device: match options.opencl_device {
-            -1 => None,
-            index => Some(ordinal(index, "opencl_device")?),
-        },
+        hip_device: ordinal(options.hip_device, "hip_device")?,
+        opencl_device: ordinal(options.opencl_device, "opencl_device")?,
         handoff_limit: match options.handoff_limit_ms {
             0 => None,
             limit => Some(Duration::from_millis(limit)),
@@ -174,6 +226,7 @@ unsafe fn read(options: *const hipcl_bridge_options) -> Result<(Selection, Optio
 /// Errors: HIPCL_ERROR_NO_DEVICE without a platform or a pair of devices, HIPCL_ERROR_NOT_SUPPORTED if no permitted
 /// route works, HIPCL_ERROR_ARGUMENT for wrong options, and what the drivers refuse.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_open(
     options: *const hipcl_bridge_options,
     bridge: *mut hipcl_bridge,
@@ -181,7 +234,7 @@ pub unsafe extern "C" fn hipcl_bridge_open(
     call("hipcl_bridge_open", || {
         // SAFETY: the C caller's place for a handle, and its options.
         let (place, (selection, options)) = unsafe { (Out::new(bridge, "bridge")?, read(options)?) };
-        place.publish(BridgeObject(Bridge::open(&selection, &options)?))
+        place.publish(BridgeObject::new(Bridge::open(&selection, &options)?))
     })
 }
 
@@ -194,8 +247,8 @@ pub unsafe extern "C" fn hipcl_bridge_open(
 /// @param context  A living cl_context of exactly one device.
 /// @param device   That device.
 /// @param queue    A living, in-order queue of the context.
-/// @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for its default
-///                 stream. On the platform "host" the HIP library is inside of this one: a stream comes from
+/// @param stream   A living stream of the HIP device, from the HIP library of the chosen platform; null for the default
+///                 stream of `options.hip_device`. On the platform "host" the HIP library is inside of this one: a stream comes from
 ///                 hipcl_stream_native() or hipcl_bridge_native().
 /// @param options  Options, or null for the defaults.
 /// @param bridge   Receives the bridge, which the caller destroys with hipcl_bridge_destroy().
@@ -204,6 +257,7 @@ pub unsafe extern "C" fn hipcl_bridge_open(
 /// together; otherwise as hipcl_bridge_open(). A handle that is neither null nor alive is undefined behaviour, as in
 /// OpenCL.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_adopt(
     context: *mut _cl_context,
     device: *mut _cl_device_id,
@@ -234,7 +288,9 @@ pub unsafe extern "C" fn hipcl_bridge_adopt(
         };
         // SAFETY: the C caller's objects are alive; the stream outlives all that is used on it and is not captured
         // during calls.
-        place.publish(BridgeObject(unsafe { Bridge::adopt(&selection, objects, &options) }?))
+        place.publish(BridgeObject::new(unsafe {
+            Bridge::adopt(&selection, objects, &options)
+        }?))
     })
 }
 
@@ -250,14 +306,16 @@ pub extern "C" fn hipcl_bridge_destroy(bridge: hipcl_bridge) -> hipcl_status {
 /// The handles that the bridge works with, for calls of OpenCL and HIP.
 ///
 /// @param bridge   A bridge.
-/// @param handles  Receives them; release none.
+/// @param handles  Receives them; release none. Its `struct_size` is set.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_native(bridge: hipcl_bridge, handles: *mut hipcl_native_handles) -> hipcl_status {
     call("hipcl_bridge_native", || {
         // SAFETY: the C caller's place for the structure.
-        let place = unsafe { Out::new(handles, "handles") }?;
+        let place = unsafe { VersionedOut::new(handles, "handles") }?;
         let native = BridgeObject::of(bridge, "bridge")?.0.native_handles();
         place.set(hipcl_native_handles {
+            struct_size: size_of::<hipcl_native_handles>(),
             platform: native.platform.cast(),
             device: native.device.cast(),
             context: native.context.cast(),
@@ -276,6 +334,7 @@ pub unsafe extern "C" fn hipcl_bridge_native(bridge: hipcl_bridge, handles: *mut
 /// @param format  HIPCL_FORMAT_TEXT or HIPCL_FORMAT_JSON.
 /// @param report  Receives the report, which the caller destroys with hipcl_text_destroy().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_report(
     bridge: hipcl_bridge,
     format: hipcl_format,
@@ -376,14 +435,16 @@ fn as_text(bridge: &Bridge) -> String {
 /// that the caller makes by OpenCL's or HIP's own functions are not counted.
 ///
 /// @param bridge    A bridge.
-/// @param counters  Receives the bytes.
+/// @param counters  Receives the bytes. Its `struct_size` is set.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_counters(bridge: hipcl_bridge, counters: *mut hipcl_counters) -> hipcl_status {
     call("hipcl_bridge_counters", || {
         // SAFETY: the C caller's place for the structure.
-        let place = unsafe { Out::new(counters, "counters") }?;
+        let place = unsafe { VersionedOut::new(counters, "counters") }?;
         let counts = BridgeObject::of(bridge, "bridge")?.0.meter().snapshot();
         place.set(hipcl_counters {
+            struct_size: size_of::<hipcl_counters>(),
             data_set: counts.data_set,
             input: counts.input,
             result: counts.result,
@@ -397,17 +458,19 @@ pub unsafe extern "C" fn hipcl_bridge_counters(bridge: hipcl_bridge, counters: *
 /// names, else in the user's cache folder.
 ///
 /// @param bridge  A bridge.
-/// @param stats   Receives the numbers.
+/// @param stats   Receives the numbers. Its `struct_size` is set.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_program_cache(
     bridge: hipcl_bridge,
     stats: *mut hipcl_program_cache_stats,
 ) -> hipcl_status {
     call("hipcl_bridge_program_cache", || {
         // SAFETY: the C caller's place for the structure.
-        let place = unsafe { Out::new(stats, "stats") }?;
+        let place = unsafe { VersionedOut::new(stats, "stats") }?;
         let stats = BridgeObject::of(bridge, "bridge")?.0.programs().stats();
         place.set(hipcl_program_cache_stats {
+            struct_size: size_of::<hipcl_program_cache_stats>(),
             memory_hits: stats.memory_hits,
             disk_hits: stats.disk_hits,
             compiled: stats.compiled,
@@ -416,12 +479,15 @@ pub unsafe extern "C" fn hipcl_bridge_program_cache(
     })
 }
 
-/// Takes the errors that could not be returned, because they came up when something was destroyed: one line each, empty
-/// if there are none. At most 64 are kept.
+/// Takes the errors that could not be returned, because they came up when something was destroyed: of buffers, streams,
+/// queues, BLAS handles, programs and what they keep. One line each, those of HIP's objects after the others; empty if
+/// there are none. At most 64 of each API are kept. Call it before hipcl_bridge_destroy(): errors that come up later are
+/// lost.
 ///
 /// @param bridge  A bridge.
 /// @param errors  Receives the text, which the caller destroys with hipcl_text_destroy().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_bridge_take_deferred_errors(
     bridge: hipcl_bridge,
     errors: *mut hipcl_text,
@@ -429,7 +495,18 @@ pub unsafe extern "C" fn hipcl_bridge_take_deferred_errors(
     call("hipcl_bridge_take_deferred_errors", || {
         // SAFETY: the C caller's place for a handle.
         let place = unsafe { Out::new(errors, "errors") }?;
-        let errors = BridgeObject::of(bridge, "bridge")?.0.take_deferred_errors();
-        place.text(errors.iter().map(|error| format!("{error}\n")).collect())
+        let bridge = &BridgeObject::of(bridge, "bridge")?.0;
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(bridge.take_deferred_errors().iter().map(ToString::to_string));
+        lines.extend(
+            bridge
+                .cl_context()
+                .take_deferred_errors()
+                .iter()
+                .map(ToString::to_string),
+        );
+        let runtime = bridge.hip_device().runtime();
+        lines.extend(runtime.take_deferred_errors().iter().map(ToString::to_string));
+        place.text(lines.iter().map(|line| format!("{line}\n")).collect())
     })
 }

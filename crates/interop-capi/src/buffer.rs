@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clmgr::SvmGrain;
-use interop::Shared;
+use interop::{MemoryFacts, Shared};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::call::{Out, call, one_of, refused, slice, slice_mut};
+use crate::call::{Out, VersionedOut, call, one_of, refused, versioned};
 use crate::failure::Failure;
 use crate::handle::{Kind, Object, object};
-use crate::lend::{Lend, Reader, Writer};
+use crate::lend::{Lend, Reader, Refusal, Writer};
 use crate::status::hipcl_status;
 use crate::values::{
     _cl_mem, grade_number, hipcl_grade, hipcl_residency, hipcl_route, residency_number, route, route_number,
@@ -26,19 +26,29 @@ pub type hipcl_buffer = *mut hipcl_buffer_s;
 /// The memory of a buffer, in bytes.
 pub(crate) type Memory = Shared<u8>;
 
-/// Whoever uses the memory holds the object itself, so that a call counts one reference.
-pub(crate) type BufferObject = Lend<Memory>;
+/// Whoever uses the memory holds the object itself, so that a call counts one reference. An open access for writing leaves
+/// what is known about the memory, which nobody else can ask.
+pub(crate) type BufferObject = Lend<Memory, Option<Known>>;
+pub(crate) type BufferReader = Reader<Memory, Option<Known>>;
+pub(crate) type BufferWriter = Writer<Memory, Option<Known>>;
 object!(BufferObject, hipcl_buffer_s, Buffer);
+
+/// What is known about a buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    pub(crate) bytes: usize,
+    pub(crate) facts: MemoryFacts,
+}
 
 impl BufferObject {
     /// Shared use of a buffer's memory.
-    pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<Reader<Memory>, Failure> {
+    pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferReader, Failure> {
         let lent = Self::of(buffer, argument)?.read();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
 
     /// Exclusive use of a buffer's memory.
-    pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<Writer<Memory>, Failure> {
+    pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferWriter, Failure> {
         let lent = Self::of(buffer, argument)?.write();
         lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
     }
@@ -55,7 +65,10 @@ const GRAINS: [(hipcl_svm, SvmGrain); 2] = [(HIPCL_SVM_COARSE, SvmGrain::Coarse)
 
 /// What is known about a buffer.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_buffer_info {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// Its length in bytes.
     pub bytes: usize,
     /// The address that OpenCL kernels use, 0 if it is not known. For information; an access gives the argument.
@@ -72,6 +85,10 @@ pub struct hipcl_buffer_info {
     pub is_copy: i32,
 }
 
+versioned! {
+    hipcl_buffer_info 48;
+}
+
 /// Allocates memory on the best permitted route. Fresh memory holds unspecified values.
 ///
 /// @param bridge  A bridge.
@@ -81,6 +98,7 @@ pub struct hipcl_buffer_info {
 /// Errors: HIPCL_ERROR_ARGUMENT for 0 bytes or more than the address space, HIPCL_ERROR_OUT_OF_MEMORY,
 /// HIPCL_ERROR_FAILED with a reason for each route if several are permitted and none has the memory.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create(
     bridge: hipcl_bridge,
     bytes: usize,
@@ -102,6 +120,7 @@ pub unsafe extern "C" fn hipcl_buffer_create(
 ///
 /// Errors: as hipcl_buffer_create(), and HIPCL_ERROR_NOT_SUPPORTED if the route is not possible here.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create_on(
     bridge: hipcl_bridge,
     route: hipcl_route,
@@ -127,6 +146,7 @@ pub unsafe extern "C" fn hipcl_buffer_create_on(
 ///
 /// Errors: as hipcl_buffer_create_on().
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_create_exportable(
     bridge: hipcl_bridge,
     bytes: usize,
@@ -152,6 +172,7 @@ pub unsafe extern "C" fn hipcl_buffer_create_exportable(
 /// Errors: HIPCL_ERROR_ARGUMENT for null and for an object of another context, HIPCL_ERROR_NOT_SUPPORTED with a reason
 /// for each route, HIPCL_ERROR_OPENCL for a handle that is no buffer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_cl_mem(
     bridge: hipcl_bridge,
     native: *mut _cl_mem,
@@ -185,6 +206,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_cl_mem(
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for null, for memory that the runtime does not know or knows elsewhere.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_svm(
     bridge: hipcl_bridge,
     pointer: *mut c_void,
@@ -221,6 +243,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_svm(
 /// Errors: HIPCL_ERROR_ARGUMENT for null and for memory that is not the bridge's device's, HIPCL_ERROR_NOT_SUPPORTED
 /// where OpenCL cannot take a HIP pointer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
     bridge: hipcl_bridge,
     pointer: *mut c_void,
@@ -258,6 +281,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
 /// if HIP cannot import it (HIPCL_ERROR_OUT_OF_MEMORY if HIP gives that for its reason, as ROCm does for a descriptor that
 /// is no memory), HIPCL_ERROR_NOT_SUPPORTED where OpenCL cannot reach the import.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
     bridge: hipcl_bridge,
     fd: c_int,
@@ -288,6 +312,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
 /// buffer is destroyed then, but its memory is kept for ever, because a device may still use it. `release` is not called,
 /// and the caller must neither free nor reuse adopted memory.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
     call("hipcl_buffer_destroy", || {
         let object = BufferObject::of(buffer, "buffer")?;
@@ -306,67 +331,46 @@ pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
 /// What is known about a buffer.
 ///
 /// @param buffer  A buffer.
-/// @param info    Receives it.
+/// @param info    Receives it. Its `struct_size` is set.
 ///
-/// Errors: HIPCL_ERROR_BUSY while an access for writing is open.
+/// Errors: HIPCL_ERROR_BUSY while a call on another thread writes the buffer.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_get_info(buffer: hipcl_buffer, info: *mut hipcl_buffer_info) -> hipcl_status {
     call("hipcl_buffer_get_info", || {
         // SAFETY: the C caller's place for the structure.
-        let place = unsafe { Out::new(info, "info") }?;
-        let memory = BufferObject::reader(buffer, "buffer")?;
-        let (opencl, hip) = memory.addresses().unwrap_or_default();
+        let place = unsafe { VersionedOut::new(info, "info") }?;
+        let Known { bytes, facts } = known(buffer)?;
+        let (opencl, hip) = facts.addresses.unwrap_or_default();
         place.set(hipcl_buffer_info {
-            bytes: memory.len(),
+            struct_size: size_of::<hipcl_buffer_info>(),
+            bytes,
             opencl_address: opencl as u64,
             hip_address: hip as u64,
-            route: route_number(memory.route()),
-            residency: residency_number(memory.residency()),
-            grade: grade_number(memory.grade()),
-            is_copy: memory.is_copy().into(),
+            route: route_number(facts.route),
+            residency: residency_number(facts.residency),
+            grade: grade_number(facts.grade),
+            is_copy: facts.route.is_copy().into(),
         });
         Ok(())
     })
 }
 
-/// Fills the whole buffer from host memory, after all work that uses it. Returns when the bytes have arrived. Counted as
-/// input.
-///
-/// @param buffer  A buffer.
-/// @param data    The bytes.
-/// @param bytes   Their number: the buffer's length.
-///
-/// Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_ARGUMENT for another length than the buffer's,
-/// HIPCL_ERROR_READ_ONLY, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const c_void, bytes: usize) -> hipcl_status {
-    call("hipcl_buffer_upload", || {
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
-        same_length(bytes, memory.len())?;
-        // SAFETY: the C caller's bytes.
-        let data = unsafe { slice::<u8>(data.cast(), bytes, "data") }?;
-        Ok(memory.upload(data)?)
-    })
-}
-
-/// Copies the whole buffer to host memory, after all work that writes it. Returns when the bytes have arrived. Counted
-/// as result.
-///
-/// @param buffer  A buffer.
-/// @param data    Receives the bytes.
-/// @param bytes   Their number: the buffer's length.
-///
-/// Errors: HIPCL_ERROR_BUSY while an access for writing is open, HIPCL_ERROR_ARGUMENT for another length than the
-/// buffer's, HIPCL_ERROR_HANDOFF, and what the drivers refuse.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut c_void, bytes: usize) -> hipcl_status {
-    call("hipcl_buffer_download", || {
-        let memory = BufferObject::reader(buffer, "buffer")?;
-        same_length(bytes, memory.len())?;
-        // SAFETY: the C caller's memory.
-        let data = unsafe { slice_mut(data, bytes, "data") }?;
-        Ok(memory.download(data)?)
-    })
+fn known(buffer: hipcl_buffer) -> Result<Known, Failure> {
+    let object = BufferObject::of(buffer, "buffer")?;
+    let refusal = match Arc::clone(&object).read() {
+        Ok(memory) => {
+            return Ok(Known {
+                bytes: memory.len(),
+                facts: memory.facts(),
+            });
+        }
+        Err(refusal) => refusal,
+    };
+    match object.note() {
+        Some(known) if refusal == Refusal::Busy => Ok(known),
+        _ => Err(refused(refusal, "buffer", Kind::Buffer.name())),
+    }
 }
 
 /// Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
@@ -382,6 +386,7 @@ pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut 
 /// Errors: HIPCL_ERROR_BUSY while an access is open, HIPCL_ERROR_NOT_SUPPORTED with a reason for each kind of
 /// descriptor, HIPCL_ERROR_READ_ONLY.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_buffer_export_fd(
     buffer: hipcl_buffer,
     fd: *mut c_int,
@@ -405,16 +410,7 @@ pub unsafe extern "C" fn hipcl_buffer_export_fd(
     })
 }
 
-fn same_length(given: usize, expected: usize) -> Result<(), Failure> {
-    match given == expected {
-        true => Ok(()),
-        false => Err(Failure::argument(format!(
-            "`bytes` is {given}; the buffer has {expected} bytes"
-        ))),
-    }
-}
-
-fn not_null(is_null: bool, argument: &str) -> Result<(), Failure> {
+pub(crate) fn not_null(is_null: bool, argument: &str) -> Result<(), Failure> {
     match is_null {
         true => Err(Failure::argument(format!("`{argument}` is null"))),
         false => Ok(()),

@@ -67,6 +67,18 @@ impl<R> Out<*mut R> {
     }
 }
 
+/// The place of a result that the caller may do without.
+///
+/// # Safety
+/// As [`Out::new`].
+pub(crate) unsafe fn optional_out<T>(place: *mut T, argument: &'static str) -> Result<Option<Out<T>>, Failure> {
+    if place.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { Out::new(place, argument) }.map(Some)
+}
+
 /// That a pointer may be used, as far as it can be seen.
 fn check_pointer<T>(pointer: *const T, argument: &'static str) -> Result<(), Failure> {
     if pointer.is_null() {
@@ -89,6 +101,143 @@ pub(crate) unsafe fn input<'a, T>(place: *const T, argument: &'static str) -> Re
     check_pointer(place, argument)?;
     // SAFETY: neither null nor misaligned; the caller's promise for the rest.
     Ok(unsafe { &*place })
+}
+
+/// A structure that begins with its own size, so that later versions of the header can add members at its end.
+///
+/// A program that was compiled with an older header passes a smaller one: what it lacks is zero, which is what leaves the
+/// library as it was without the member. One of a newer header is larger: what this library does not know must be zero in
+/// what it reads, and becomes zero in what it fills.
+///
+/// # Safety
+/// `repr(C)`, plain data that may be all zeros, and its first member is its size, a `usize`.
+pub(crate) unsafe trait Versioned: Copy {
+    /// The size in the first version of the header.
+    const FIRST: usize;
+    /// What the header calls it.
+    const NAME: &'static str;
+}
+
+/// Declares structures of the header that begin with their size.
+macro_rules! versioned {
+    ($($name:ident $first:literal;)+) => {$(
+        // SAFETY: `repr(C)`, plain data, and the first member is the size, as the line before the macro's use shows.
+        unsafe impl $crate::call::Versioned for $name {
+            const FIRST: usize = $first;
+            const NAME: &'static str = stringify!($name);
+        }
+        const _: () = assert!(std::mem::offset_of!($name, struct_size) == 0 && size_of::<$name>() >= $first);
+    )+};
+}
+pub(crate) use versioned;
+
+/// More than any structure has, so that what was not initialised is told from a size.
+const MOST_SIZE: usize = 4096;
+
+/// The size that a structure says it has.
+///
+/// # Safety
+/// `place` is null or the caller's structure, of which the first member is set.
+unsafe fn stated_size<T: Versioned>(place: *const T, argument: &'static str) -> Result<usize, Failure> {
+    check_pointer(place, argument)?;
+    // SAFETY: neither null nor misaligned, and the first member is the size.
+    let size = unsafe { place.cast::<usize>().read() };
+    match (T::FIRST..=MOST_SIZE).contains(&size) && size.is_multiple_of(align_of::<T>()) {
+        true => Ok(size),
+        false => Err(Failure::argument(format!(
+            "`{argument}.struct_size` is {size}; set it to sizeof(struct {}), which is {} in this version of the library",
+            T::NAME,
+            size_of::<T>()
+        ))),
+    }
+}
+
+/// A structure that the caller fills, and that begins with its size.
+///
+/// # Safety
+/// `place` is null or as many bytes as its first member says, which nothing changes before the call ends.
+pub(crate) unsafe fn versioned_input<T: Versioned>(place: *const T, argument: &'static str) -> Result<T, Failure> {
+    // SAFETY: the caller's promise.
+    let size = unsafe { stated_size(place, argument) }?;
+    // SAFETY: as many bytes are there.
+    unsafe { read_known(place, size, argument) }
+}
+
+/// The elements of an array of such structures, all of one size.
+///
+/// # Safety
+/// As [`versioned_input`], for each of `count` structures one behind the other.
+pub(crate) unsafe fn versioned_inputs<T: Versioned>(
+    place: *const T,
+    count: usize,
+    argument: &'static str,
+) -> Result<Vec<T>, Failure> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller's promise, for the first.
+    let size = unsafe { stated_size(place, argument) }?;
+    let elements = (0..count).map(|index| {
+        let element = place.wrapping_byte_add(index * size);
+        // SAFETY: as for the first, which has the size that the caller compiled all with.
+        match unsafe { stated_size(element, argument) }? == size {
+            // SAFETY: as many bytes are there.
+            true => unsafe { read_known(element, size, argument) },
+            false => Err(Failure::argument(format!(
+                "`{argument}[{index}].struct_size` is not that of the first, which is {size}"
+            ))),
+        }
+    });
+    elements.collect()
+}
+
+/// # Safety
+/// `size` bytes are at `place`.
+unsafe fn read_known<T: Versioned>(place: *const T, size: usize, argument: &str) -> Result<T, Failure> {
+    let known = size.min(size_of::<T>());
+    // SAFETY: the caller's bytes.
+    let unknown = unsafe { std::slice::from_raw_parts(place.cast::<u8>().wrapping_add(known), size - known) };
+    if unknown.iter().any(|byte| *byte != 0) {
+        return Err(Failure::argument(format!(
+            "`{argument}` uses members of struct {} that this version of the library does not have; update the library",
+            T::NAME
+        )));
+    }
+    // SAFETY: may be all zeros.
+    let mut value = unsafe { std::mem::zeroed::<T>() };
+    // SAFETY: so many bytes are at both, which do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(place.cast::<u8>(), (&raw mut value).cast::<u8>(), known) };
+    Ok(value)
+}
+
+/// The place of a structure that the library fills, and that begins with its size. All else is zero until it is set.
+pub(crate) struct VersionedOut<T> {
+    place: *mut T,
+    size: usize,
+}
+
+impl<T: Versioned> VersionedOut<T> {
+    /// Reads the size before anything is written.
+    ///
+    /// # Safety
+    /// `place` is null or as many bytes as its first member says, until the call ends.
+    pub(crate) unsafe fn new(place: *mut T, argument: &'static str) -> Result<Self, Failure> {
+        // SAFETY: the caller's promise.
+        let size = unsafe { stated_size(place.cast_const(), argument) }?;
+        let behind = size_of::<usize>();
+        // SAFETY: as many bytes are there.
+        unsafe { place.cast::<u8>().wrapping_add(behind).write_bytes(0, size - behind) };
+        Ok(Self { place, size })
+    }
+
+    /// Sets all members that the caller's structure has, but the size.
+    pub(crate) fn set(self, value: T) {
+        let (behind, known) = (size_of::<usize>(), self.size.min(size_of::<T>()));
+        let from = (&raw const value).cast::<u8>().wrapping_add(behind);
+        let to = self.place.cast::<u8>().wrapping_add(behind);
+        // SAFETY: `known` bytes are at both, by the promise made to `new`, and they do not overlap.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, known - behind) };
+    }
 }
 
 /// `len` elements to be read; null will do for none.
@@ -251,4 +400,89 @@ mod tests {
     }
 
     static HIPCL_SUCCESS_PLACE: u32 = 0;
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Grown {
+        struct_size: usize,
+        first: u32,
+        second: u32,
+        later: u64,
+    }
+    versioned! { Grown 16; }
+
+    /// As programs have it that were compiled with another header.
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Compiled<const WORDS: usize> {
+        struct_size: usize,
+        words: [u64; WORDS],
+    }
+
+    fn compiled<const WORDS: usize>(words: [u64; WORDS]) -> Compiled<WORDS> {
+        Compiled {
+            struct_size: size_of::<Compiled<WORDS>>(),
+            words,
+        }
+    }
+
+    #[test]
+    fn a_structure_of_another_header_is_read_as_far_as_both_know_it() {
+        let read = |place: *const Grown| {
+            // SAFETY: a structure as large as it says.
+            unsafe { versioned_input(place, "x") }
+        };
+        let older = read(std::ptr::from_ref(&compiled([7 | 8 << 32])).cast()).ok().unwrap();
+        assert_eq!((older.first, older.second, older.later), (7, 8, 0));
+        let newer = read(std::ptr::from_ref(&compiled([7, 9, 0])).cast()).ok().unwrap();
+        assert_eq!((newer.first, newer.second, newer.later), (7, 0, 9));
+        let failure = read(std::ptr::from_ref(&compiled([7, 9, 1])).cast()).unwrap_err();
+        assert!(failure.text.contains("update the library"), "{}", failure.text);
+        for size in [0, 8, 12, 17, MOST_SIZE + 8, usize::MAX] {
+            let wrong = Compiled {
+                struct_size: size,
+                words: [0; 2],
+            };
+            let failure = read((&raw const wrong).cast()).unwrap_err();
+            assert!(
+                failure.text.contains("sizeof(struct Grown), which is 24"),
+                "{}",
+                failure.text
+            );
+        }
+    }
+
+    #[test]
+    fn an_array_of_another_header_is_read_by_its_own_distance() {
+        let array = [compiled([1, 0, 0]), compiled([2, 5, 0])];
+        // SAFETY: two structures as large as they say.
+        let read = unsafe { versioned_inputs::<Grown>((&raw const array).cast(), 2, "x") }
+            .ok()
+            .unwrap();
+        assert_eq!((read[0].first, read[1].first, read[1].later), (1, 2, 5));
+    }
+
+    #[test]
+    fn no_byte_behind_a_smaller_structure_is_written_and_those_behind_the_known_ones_are_zero() {
+        let value = Grown {
+            struct_size: 99,
+            first: 1,
+            second: 2,
+            later: 3,
+        };
+        let mut older = (compiled([u64::MAX]), u64::MAX);
+        // SAFETY: a structure as large as it says.
+        let place = unsafe { VersionedOut::<Grown>::new((&raw mut older.0).cast(), "x") };
+        place.ok().unwrap().set(value);
+        assert_eq!((older.0, older.1), (compiled([1 | 2 << 32]), u64::MAX));
+        let mut newer = compiled([u64::MAX; 3]);
+        // SAFETY: as above.
+        let place = unsafe { VersionedOut::<Grown>::new((&raw mut newer).cast(), "x") };
+        place.ok().unwrap().set(value);
+        assert_eq!(newer, compiled([1 | 2 << 32, 3, 0]));
+        let mut failed = compiled([u64::MAX; 2]);
+        // SAFETY: as above.
+        drop(unsafe { VersionedOut::<Grown>::new((&raw mut failed).cast(), "x") });
+        assert_eq!(failed, compiled([0; 2]), "a call that fails leaves zeros");
+    }
 }

@@ -4,11 +4,12 @@
 //! library runs the command, and does not contain it.
 
 use std::ffi::c_char;
+use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
 use crate::call::{Out, call, optional_text};
 use crate::failure::Failure;
-use crate::status::{HIPCL_ERROR_FAILED, HIPCL_ERROR_SYSTEM, hipcl_status};
+use crate::status::{HIPCL_ERROR_FAILED, hipcl_status};
 use crate::text::hipcl_text;
 use crate::values::{Format, format, hipcl_format};
 
@@ -21,8 +22,10 @@ use crate::values::{Format, format, hipcl_format};
 /// @param report   Receives the findings, which the caller destroys with hipcl_text_destroy(). That no route works is a
 ///                 finding, not an error.
 ///
-/// Errors: HIPCL_ERROR_SYSTEM if the command cannot be started, HIPCL_ERROR_FAILED with its first line if it fails.
+/// Errors: HIPCL_ERROR_SYSTEM if the command cannot be started or read, HIPCL_ERROR_OUT_OF_MEMORY if the system has no
+/// memory for it, HIPCL_ERROR_FAILED with its first line if it fails.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_doctor(
     program: *const c_char,
     format: hipcl_format,
@@ -36,19 +39,32 @@ pub unsafe extern "C" fn hipcl_doctor(
     })
 }
 
+/// The system's refusal, with its code.
+fn of_system(error: &std::io::Error, what: &str, remedy: &str) -> Failure {
+    Failure {
+        text: format!("{what}: {error}{remedy}"),
+        ..Failure::from_io(error)
+    }
+}
+
 fn examine(program: &str, format: Format) -> Result<String, Failure> {
     let mut command = Command::new(program);
     command.arg("doctor").stdin(Stdio::null());
     if format == Format::Json {
         command.arg("--json");
     }
-    let output = command.output().map_err(|error| Failure {
-        text: format!(
-            "cannot start `{program}`: {error}; pass the path of the command hipcl, or put its folder into PATH"
-        ),
-        status: HIPCL_ERROR_SYSTEM,
-        code: error.raw_os_error().unwrap_or(0),
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::NotFound => "; pass the path of the command hipcl, or put its folder into PATH",
+            ErrorKind::PermissionDenied => "; pass the path of a program that may be executed",
+            _ => "",
+        };
+        of_system(&error, &format!("cannot start `{program}`"), remedy)
     })?;
+    let output = child.wait_with_output();
+    let output =
+        output.map_err(|error| of_system(&error, &format!("cannot read what `{program} doctor` prints"), ""))?;
     // 1 says that no direct route works.
     if !matches!(output.status.code(), Some(0 | 1)) || output.stdout.is_empty() {
         let errors = String::from_utf8_lossy(&output.stderr);

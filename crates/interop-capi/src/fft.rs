@@ -9,7 +9,7 @@ use interop::{Bridge, Category, StreamFft};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
 use crate::buffer::{BufferObject, Memory, hipcl_buffer};
-use crate::call::{Out, call, destroy, input, one_of, slice};
+use crate::call::{Out, VersionedOut, call, destroy, one_of, slice, versioned, versioned_input};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
@@ -54,13 +54,14 @@ const KINDS: [(hipcl_fft_kind, Kind); 3] = [
     (HIPCL_FFT_COMPLEX_TO_REAL, Kind::ComplexToReal),
 ];
 
-/// What to transform. hipcl_fft_options_init() fills it with the defaults; the caller then sets the length. Strides and
+/// What to transform. The caller sets `struct_size`, hipcl_fft_options_init() fills in the defaults, and the caller then
+/// sets the length. Strides and
 /// distances are in numbers of their side, real or complex: number i of row b is number b * distance + i * stride.
 /// Padding, window and scales cost no pass over memory.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_fft_options {
-    /// The size of this structure in bytes, which tells the library which version of the header the program was compiled
-    /// with.
+    /// sizeof of this structure, set by the caller before the call.
     pub struct_size: usize,
     /// The length of a transform, any.
     pub length: usize,
@@ -88,16 +89,21 @@ pub struct hipcl_fft_options {
     pub output_scale: f32,
 }
 
+versioned! {
+    hipcl_fft_options 88;
+}
+
 /// Fills options with the defaults.
 ///
-/// @param options  Receives the defaults. Its length is 0, which the caller replaces.
+/// @param options  A structure of which `struct_size` is set. Its length becomes 0, which the caller replaces.
 ///
-/// Errors: HIPCL_ERROR_ARGUMENT.
+/// Errors: HIPCL_ERROR_ARGUMENT for null and for a wrong size.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_fft_options_init(options: *mut hipcl_fft_options) -> hipcl_status {
     call("hipcl_fft_options_init", || {
         // SAFETY: the C caller's place for the structure.
-        unsafe { Out::new(options, "options") }?.set(hipcl_fft_options {
+        unsafe { VersionedOut::new(options, "options") }?.set(hipcl_fft_options {
             struct_size: size_of::<hipcl_fft_options>(),
             length: 0,
             batch: 1,
@@ -119,15 +125,7 @@ pub unsafe extern "C" fn hipcl_fft_options_init(options: *mut hipcl_fft_options)
 /// `options` is null or the C caller's structure, whose window is null or as long as it says.
 unsafe fn read(options: *const hipcl_fft_options) -> Result<Builder, Failure> {
     // SAFETY: the caller's promise.
-    let options = unsafe { input(options, "options") }?;
-    if options.struct_size != size_of::<hipcl_fft_options>() {
-        return Err(Failure::argument(format!(
-            "`options.struct_size` is {}; this version of the library takes {}; call hipcl_fft_options_init, and compile \
-             with the library's own header",
-            options.struct_size,
-            size_of::<hipcl_fft_options>()
-        )));
-    }
+    let options = unsafe { versioned_input(options, "options") }?;
     let kind = one_of(
         options.kind,
         &KINDS,
@@ -173,6 +171,7 @@ unsafe fn read(options: *const hipcl_fft_options) -> Result<Builder, Failure> {
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT, with the option's name and the remedy, for what does not fit together.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_fft_create_with(
     bridge: hipcl_bridge,
     options: *const hipcl_fft_options,
@@ -195,6 +194,7 @@ pub unsafe extern "C" fn hipcl_fft_create_with(
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for 0, a length from 2^31 on, or more than the address space.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_fft_create(
     bridge: hipcl_bridge,
     length: usize,
@@ -229,6 +229,7 @@ pub extern "C" fn hipcl_fft_destroy(fft: hipcl_fft) -> hipcl_status {
 /// Errors: HIPCL_ERROR_ARGUMENT for a buffer that is too short, HIPCL_ERROR_BUSY for one with an open access,
 /// HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_fft_enqueue_on_queue(
     fft: hipcl_fft,
     queue: hipcl_queue,
@@ -272,6 +273,7 @@ pub extern "C" fn hipcl_fft_enqueue_on_queue(
 /// Errors: as hipcl_fft_enqueue_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED if HIP cannot load the
 /// kernels.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_fft_enqueue_on_stream(
     fft: hipcl_fft,
     stream: hipcl_stream,

@@ -29,10 +29,11 @@ pub(crate) enum Kind {
     Blas,
     Fft,
     Text,
+    Event,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Bridge,
         Self::Queue,
         Self::Stream,
@@ -43,6 +44,7 @@ impl Kind {
         Self::Blas,
         Self::Fft,
         Self::Text,
+        Self::Event,
     ];
 
     /// The C type.
@@ -58,6 +60,7 @@ impl Kind {
             Self::Blas => "hipcl_blas",
             Self::Fft => "hipcl_fft",
             Self::Text => "hipcl_text",
+            Self::Event => "hipcl_event",
         }
     }
 
@@ -154,7 +157,7 @@ impl<T: Object> Table<T> {
             None => {
                 let name = T::KIND.name();
                 return Err(Failure::new(
-                    crate::status::HIPCL_ERROR_OUT_OF_MEMORY,
+                    crate::status::HIPCL_ERROR_LIMIT,
                     format!("{MOST} objects of type {name} are alive, the most that there can be; destroy some"),
                 ));
             }

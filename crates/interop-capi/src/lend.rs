@@ -9,6 +9,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use parking_lot::Mutex;
+
 /// The state of a value that one borrower may write.
 const WRITER: u32 = u32::MAX;
 /// The state of a value that is lent no more.
@@ -25,28 +27,31 @@ pub(crate) enum Refusal {
     Closed,
 }
 
-/// A value with a count of its borrowers.
-pub(crate) struct Lend<T> {
+/// A value with a count of its borrowers, and what a writer leaves for others to know meanwhile.
+pub(crate) struct Lend<T, N = ()> {
     /// The number of readers, [`WRITER`] or [`CLOSED`].
     state: AtomicU32,
+    /// The default while there is no writer.
+    note: Mutex<N>,
     /// Gone once it was closed.
     value: UnsafeCell<ManuallyDrop<T>>,
 }
 
 // SAFETY: as for `RwLock`: the value is reached by reference only through `Reader` and `Writer`, whose counts keep a
 // writer alone; `T: Send` lets a writer on another thread replace it, `T: Sync` lets readers share it.
-unsafe impl<T: Send + Sync> Sync for Lend<T> {}
+unsafe impl<T: Send + Sync, N: Send> Sync for Lend<T, N> {}
 
-impl<T> Lend<T> {
+impl<T, N: Default> Lend<T, N> {
     pub(crate) fn new(value: T) -> Self {
         Self {
             state: AtomicU32::new(0),
+            note: Mutex::default(),
             value: UnsafeCell::new(ManuallyDrop::new(value)),
         }
     }
 
     /// Shared use, together with other readers.
-    pub(crate) fn read(self: Arc<Self>) -> Result<Reader<T>, Refusal> {
+    pub(crate) fn read(self: Arc<Self>) -> Result<Reader<T, N>, Refusal> {
         let more = |state| (state < MOST_READERS).then(|| state + 1);
         match self.state.try_update(Ordering::Acquire, Ordering::Relaxed, more) {
             Ok(_) => Ok(Reader(self)),
@@ -56,9 +61,17 @@ impl<T> Lend<T> {
     }
 
     /// Use by one borrower alone.
-    pub(crate) fn write(self: Arc<Self>) -> Result<Writer<T>, Refusal> {
+    pub(crate) fn write(self: Arc<Self>) -> Result<Writer<T, N>, Refusal> {
         self.take(WRITER)?;
         Ok(Writer(self))
+    }
+
+    /// What the writer has left.
+    pub(crate) fn note(&self) -> N
+    where
+        N: Clone,
+    {
+        self.note.lock().clone()
     }
 
     /// Takes the value away from every later borrower, also from one that has the `Arc` already. Refused while it is
@@ -82,7 +95,7 @@ impl<T> Lend<T> {
     }
 }
 
-impl<T> Drop for Lend<T> {
+impl<T, N> Drop for Lend<T, N> {
     fn drop(&mut self) {
         if *self.state.get_mut() != CLOSED {
             // SAFETY: dropped once, here; only `close` takes the value elsewhere.
@@ -92,12 +105,12 @@ impl<T> Drop for Lend<T> {
 }
 
 /// Shared use of a value, which it keeps alive.
-pub(crate) struct Reader<T>(Arc<Lend<T>>);
+pub(crate) struct Reader<T, N = ()>(Arc<Lend<T, N>>);
 
 /// Exclusive use of a value, which it keeps alive.
-pub(crate) struct Writer<T>(Arc<Lend<T>>);
+pub(crate) struct Writer<T, N: Default = ()>(Arc<Lend<T, N>>);
 
-impl<T> Reader<T> {
+impl<T, N> Reader<T, N> {
     /// The value, for as long as this reader lives, whatever the lifetime says.
     ///
     /// # Safety
@@ -108,7 +121,12 @@ impl<T> Reader<T> {
     }
 }
 
-impl<T> Writer<T> {
+impl<T, N: Default> Writer<T, N> {
+    /// Leaves this for others to know until the writer is dropped.
+    pub(crate) fn leave(&self, note: N) {
+        *self.0.note.lock() = note;
+    }
+
     /// The value, for as long as this writer lives, whatever the lifetime says.
     ///
     /// # Safety
@@ -121,7 +139,7 @@ impl<T> Writer<T> {
     }
 }
 
-impl<T> Deref for Reader<T> {
+impl<T, N> Deref for Reader<T, N> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -130,7 +148,7 @@ impl<T> Deref for Reader<T> {
     }
 }
 
-impl<T> Deref for Writer<T> {
+impl<T, N: Default> Deref for Writer<T, N> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -139,22 +157,24 @@ impl<T> Deref for Writer<T> {
     }
 }
 
-impl<T> DerefMut for Writer<T> {
+impl<T, N: Default> DerefMut for Writer<T, N> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this writer is the only borrower, and is itself borrowed exclusively.
         unsafe { &mut *self.0.value.get() }
     }
 }
 
-impl<T> Drop for Reader<T> {
+impl<T, N> Drop for Reader<T, N> {
     fn drop(&mut self) {
         // What this reader saw comes before what the next writer does.
         self.0.state.fetch_sub(1, Ordering::Release);
     }
 }
 
-impl<T> Drop for Writer<T> {
+impl<T, N: Default> Drop for Writer<T, N> {
     fn drop(&mut self) {
+        // Before the next writer comes.
+        *self.0.note.lock() = N::default();
         // What this writer did is seen by the next borrower.
         self.0.state.store(0, Ordering::Release);
     }
@@ -166,7 +186,7 @@ mod tests {
 
     #[test]
     fn readers_share_and_a_writer_is_alone() {
-        let value = Arc::new(Lend::new(1));
+        let value = Arc::new(Lend::<_>::new(1));
         let (one, two) = (
             Arc::clone(&value).read().ok().unwrap(),
             Arc::clone(&value).read().ok().unwrap(),
@@ -185,8 +205,19 @@ mod tests {
     }
 
     #[test]
+    fn a_note_lasts_as_long_as_its_writer() {
+        let value = Arc::new(Lend::<u8, Option<u8>>::new(1));
+        let writer = Arc::clone(&value).write().ok().unwrap();
+        assert_eq!(value.note(), None);
+        writer.leave(Some(7));
+        assert_eq!(value.note(), Some(7));
+        drop(writer);
+        assert_eq!(value.note(), None);
+    }
+
+    #[test]
     fn a_closed_value_is_not_lent_and_a_lent_value_cannot_be_closed() {
-        let value = Arc::new(Lend::new(()));
+        let value = Arc::new(Lend::<_>::new(()));
         let reader = Arc::clone(&value).read().ok().unwrap();
         assert_eq!(value.close(), Err(Refusal::Busy));
         drop(reader);
@@ -201,20 +232,20 @@ mod tests {
 
     #[test]
     fn who_closes_a_value_has_it_though_others_hold_the_cell() {
-        let value = Arc::new(Lend::new(Arc::new(())));
+        let value = Arc::new(Lend::<_>::new(Arc::new(())));
         let looked_up = Arc::clone(&value);
         let inner = value.close().ok().unwrap();
         assert_eq!(Arc::strong_count(&inner), 1);
         drop((value, looked_up));
         assert_eq!(Arc::strong_count(&inner), 1, "not dropped a second time");
-        let unclosed = Lend::new(Arc::clone(&inner));
+        let unclosed = Lend::<_>::new(Arc::clone(&inner));
         drop(unclosed);
         assert_eq!(Arc::strong_count(&inner), 1, "dropped with its cell");
     }
 
     #[test]
     fn writers_on_several_threads_lose_no_update() {
-        let value = Arc::new(Lend::new(0_u32));
+        let value = Arc::new(Lend::<_>::new(0_u32));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

@@ -6,6 +6,8 @@
 //! | `bridge` | a bridge on fresh objects or on the caller's own, its report and counters |
 //! | `queue` | OpenCL queues and HIP streams |
 //! | `buffer` | shared memory: allocated, adopted, exported as a descriptor |
+//! | `transfer` | parts of buffers from and to the host, fills and copies, also enqueued |
+//! | `event` | the end of what was enqueued |
 //! | `access` | memory given to a queue or a stream, and back |
 //! | `program` | OpenCL programs and kernels, on a queue or on a HIP stream |
 //! | `blas` | products and inverses of complex matrices |
@@ -46,6 +48,7 @@ mod bridge;
 mod buffer;
 mod call;
 mod doctor;
+mod event;
 mod failure;
 mod fft;
 mod handle;
@@ -54,6 +57,7 @@ mod program;
 mod queue;
 mod status;
 mod text;
+mod transfer;
 mod values;
 
 pub use access::*;
@@ -61,9 +65,11 @@ pub use blas::*;
 pub use bridge::*;
 pub use buffer::*;
 pub use doctor::*;
+pub use event::*;
 pub use fft::*;
 pub use program::*;
 pub use queue::*;
 pub use status::*;
 pub use text::*;
+pub use transfer::*;
 pub use values::*;

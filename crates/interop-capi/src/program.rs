@@ -8,11 +8,10 @@ use interop::{Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg, Str
 
 use crate::access::{AccessObject, hipcl_access};
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
-use crate::call::{Out, call, destroy, input, optional_text, slice, text};
+use crate::buffer::{BufferObject, BufferReader, BufferWriter, hipcl_buffer};
+use crate::call::{Out, call, destroy, optional_text, slice, text, versioned, versioned_input, versioned_inputs};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
-use crate::lend::{Reader, Writer};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::hipcl_status;
 
@@ -55,7 +54,10 @@ pub const HIPCL_ARG_LOCAL: hipcl_arg_kind = 5;
 
 /// An argument of a kernel. Members that the kind does not use are ignored.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_arg {
+    /// sizeof of this structure, set by the caller; the same in all elements of an array.
+    pub struct_size: usize,
     /// What it is: one of HIPCL_ARG_...
     pub kind: hipcl_arg_kind,
     /// For HIPCL_ARG_READ and HIPCL_ARG_WRITE: the buffer. The launch begins and ends the access itself.
@@ -70,7 +72,10 @@ pub struct hipcl_arg {
 
 /// The work-items of a launch.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct hipcl_range {
+    /// sizeof of this structure, set by the caller before the call.
+    pub struct_size: usize,
     /// The number of dimensions, 1 to 3. Entries beyond it are ignored.
     pub dimensions: u32,
     /// The work-items in each dimension, at least 1.
@@ -79,6 +84,11 @@ pub struct hipcl_range {
     pub local: [usize; 3],
     /// What get_global_id() begins with.
     pub offset: [usize; 3],
+}
+
+versioned! {
+    hipcl_arg 48;
+    hipcl_range 88;
 }
 
 /// More than OpenCL allows: a constant argument list of 255, or 1024 bytes of parameters.
@@ -94,6 +104,7 @@ const MOST_ARGUMENTS: usize = 1024;
 /// Errors: HIPCL_ERROR_BUILD, where hipcl_last_error() has the compiler's log; HIPCL_ERROR_ARGUMENT for options that
 /// would load code into the process.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_program_build(
     bridge: hipcl_bridge,
     source: *const c_char,
@@ -134,6 +145,7 @@ pub extern "C" fn hipcl_program_destroy(program: hipcl_program) -> hipcl_status 
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT if the program has none; the text lists those that it has.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_kernel_create(
     program: hipcl_program,
     name: *const c_char,
@@ -172,6 +184,7 @@ pub extern "C" fn hipcl_kernel_destroy(kernel: hipcl_kernel) -> hipcl_status {
 /// Errors: HIPCL_ERROR_ARGUMENT if range or arguments do not fit, HIPCL_ERROR_BUSY for a buffer with an open access,
 /// HIPCL_ERROR_HANDOFF, HIPCL_ERROR_OPENCL. Nothing is enqueued then.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_kernel_launch_on_queue(
     kernel: hipcl_kernel,
     queue: hipcl_queue,
@@ -207,6 +220,7 @@ pub unsafe extern "C" fn hipcl_kernel_launch_on_queue(
 /// Errors: as hipcl_kernel_launch_on_queue() with HIPCL_ERROR_HIP, and HIPCL_ERROR_NOT_SUPPORTED for a kernel that
 /// cannot run on a HIP stream, such as one that uses images or printf.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_kernel_launch_on_stream(
     kernel: hipcl_kernel,
     stream: hipcl_stream,
@@ -251,7 +265,7 @@ impl KernelObject {
 /// `range` is null or the C caller's structure.
 unsafe fn read_range(range: *const hipcl_range) -> Result<NdRange, Failure> {
     // SAFETY: the caller's promise.
-    let range = unsafe { input(range, "range") }?;
+    let range = unsafe { versioned_input(range, "range") }?;
     let used = &range.local[..range.local.len().min(range.dimensions as usize)];
     let mut local = range.local;
     local[used.len()..].fill(1);
@@ -265,8 +279,8 @@ unsafe fn read_range(range: *const hipcl_range) -> Result<NdRange, Failure> {
 
 /// An argument, with the memory lent to this launch.
 enum Operand<'a> {
-    Read(Reader<Memory>),
-    Write(Writer<Memory>),
+    Read(BufferReader),
+    Write(BufferWriter),
     Access(Arc<AccessObject>),
     Value(&'a [u8]),
     Local(usize),
@@ -297,7 +311,7 @@ impl<'a> Operand<'a> {
             )));
         }
         // SAFETY: the caller's promise.
-        let arguments = unsafe { slice(arguments, count, "arguments") }?;
+        let arguments = unsafe { versioned_inputs(arguments, count, "arguments") }?;
         let operands = arguments.iter().enumerate().map(|(index, argument)| {
             // SAFETY: the caller's promise.
             unsafe { Self::of(argument) }.map_err(|failure| Failure {

@@ -1,5 +1,7 @@
 //! OpenCL queues and HIP streams.
 
+use std::sync::Arc;
+
 use crate::bridge::{BridgeObject, hipcl_bridge};
 use crate::call::{Out, call, destroy};
 use crate::handle::{Object, object};
@@ -19,7 +21,7 @@ pub type hipcl_stream = *mut hipcl_stream_s;
 pub(crate) struct QueueObject(pub(crate) clmgr::Queue);
 object!(QueueObject, hipcl_queue_s, Queue);
 
-pub(crate) struct StreamObject(pub(crate) hip::Stream);
+pub(crate) struct StreamObject(pub(crate) Arc<hip::Stream>);
 object!(StreamObject, hipcl_stream_s, Stream);
 
 /// Creates an in-order OpenCL queue in the bridge's context.
@@ -29,6 +31,7 @@ object!(StreamObject, hipcl_stream_s, Stream);
 ///
 /// Errors: HIPCL_ERROR_OPENCL if OpenCL refuses it.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_queue_create(bridge: hipcl_bridge, queue: *mut hipcl_queue) -> hipcl_status {
     call("hipcl_queue_create", || {
         // SAFETY: the C caller's place for a handle.
@@ -43,6 +46,7 @@ pub unsafe extern "C" fn hipcl_queue_create(bridge: hipcl_bridge, queue: *mut hi
 /// @param queue   Receives a new handle of it, which the caller destroys with hipcl_queue_destroy(); the queue itself
 ///                lives as long as the bridge and its objects.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_queue_main(bridge: hipcl_bridge, queue: *mut hipcl_queue) -> hipcl_status {
     call("hipcl_queue_main", || {
         // SAFETY: the C caller's place for a handle.
@@ -51,7 +55,8 @@ pub unsafe extern "C" fn hipcl_queue_main(bridge: hipcl_bridge, queue: *mut hipc
     })
 }
 
-/// Takes a queue that the caller created in the bridge's context. It is retained, and released once the handle and all
+/// Takes a queue that the caller created in the bridge's context. One that has a handle already becomes another handle of
+/// the same queue. It is retained, and released once the handle and all
 /// that was used on it are gone; the caller's own reference stays the caller's.
 ///
 /// @param bridge  A bridge.
@@ -60,6 +65,7 @@ pub unsafe extern "C" fn hipcl_queue_main(bridge: hipcl_bridge, queue: *mut hipc
 ///
 /// Errors: HIPCL_ERROR_ARGUMENT for null, for a queue of another context, and for one that executes out of order.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_queue_adopt(
     bridge: hipcl_bridge,
     native: *mut _cl_command_queue,
@@ -81,6 +87,7 @@ pub unsafe extern "C" fn hipcl_queue_adopt(
 /// @param queue   A queue.
 /// @param native  Receives the handle. It is not retained: it lasts as long as the queue.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_queue_native(queue: hipcl_queue, native: *mut *mut _cl_command_queue) -> hipcl_status {
     call("hipcl_queue_native", || {
         // SAFETY: the C caller's place for a handle.
@@ -94,6 +101,7 @@ pub unsafe extern "C" fn hipcl_queue_native(queue: hipcl_queue, native: *mut *mu
 ///
 /// Errors: HIPCL_ERROR_OPENCL if work failed.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_queue_finish(queue: hipcl_queue) -> hipcl_status {
     call("hipcl_queue_finish", || {
         Ok(QueueObject::of(queue, "queue")?.0.finish()?)
@@ -116,11 +124,13 @@ pub extern "C" fn hipcl_queue_destroy(queue: hipcl_queue) -> hipcl_status {
 ///
 /// Errors: HIPCL_ERROR_HIP if HIP refuses it.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_stream_create(bridge: hipcl_bridge, stream: *mut hipcl_stream) -> hipcl_status {
     call("hipcl_stream_create", || {
         // SAFETY: the C caller's place for a handle.
         let place = unsafe { Out::new(stream, "stream") }?;
-        place.publish(StreamObject(BridgeObject::of(bridge, "bridge")?.0.stream()?))
+        let bridge = BridgeObject::of(bridge, "bridge")?;
+        place.publish(StreamObject(bridge.known(bridge.0.stream()?)))
     })
 }
 
@@ -130,17 +140,18 @@ pub unsafe extern "C" fn hipcl_stream_create(bridge: hipcl_bridge, stream: *mut 
 /// @param stream  Receives a new handle of it, which the caller destroys with hipcl_stream_destroy(); the stream itself
 ///                lives as long as the bridge and its objects.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_stream_main(bridge: hipcl_bridge, stream: *mut hipcl_stream) -> hipcl_status {
     call("hipcl_stream_main", || {
         // SAFETY: the C caller's place for a handle.
         let place = unsafe { Out::new(stream, "stream") }?;
-        place.publish(StreamObject(
-            BridgeObject::of(bridge, "bridge")?.0.main_stream().clone(),
-        ))
+        let bridge = BridgeObject::of(bridge, "bridge")?;
+        place.publish(StreamObject(bridge.known(bridge.0.main_stream().clone())))
     })
 }
 
-/// Takes a stream that the caller created. HIP does not count references: the caller destroys the stream only after
+/// Takes a stream that the caller created. One that has a handle already, of this function or of the library's own,
+/// becomes another handle of the same stream. HIP does not count references: the caller destroys the stream only after
 /// the handle and all that was used on it (buffers, programs, BLAS handles, the bridge) are destroyed. Nothing captures
 /// the stream during a call.
 ///
@@ -152,6 +163,7 @@ pub unsafe extern "C" fn hipcl_stream_main(bridge: hipcl_bridge, stream: *mut hi
 /// Errors: HIPCL_ERROR_ARGUMENT for a stream of another device, HIPCL_ERROR_NOT_SUPPORTED for hipStreamPerThread,
 /// HIPCL_ERROR_HIP if HIP does not know it.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_stream_adopt(
     bridge: hipcl_bridge,
     native: *mut ihipStream_t,
@@ -162,8 +174,7 @@ pub unsafe extern "C" fn hipcl_stream_adopt(
         let place = unsafe { Out::new(stream, "stream") }?;
         let bridge = BridgeObject::of(bridge, "bridge")?;
         // SAFETY: null or the C caller's stream, which outlives all that is used on it and is not captured during calls.
-        let stream = unsafe { hip::Stream::from_raw(bridge.0.hip_device(), native.cast(), ()) }?;
-        place.publish(StreamObject(stream))
+        place.publish(StreamObject(unsafe { bridge.stream(native) }?))
     })
 }
 
@@ -173,6 +184,7 @@ pub unsafe extern "C" fn hipcl_stream_adopt(
 /// @param stream  A stream.
 /// @param native  Receives the handle, null for the default stream. It lasts as long as the stream.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_stream_native(stream: hipcl_stream, native: *mut *mut ihipStream_t) -> hipcl_status {
     call("hipcl_stream_native", || {
         // SAFETY: the C caller's place for a handle.
@@ -186,6 +198,7 @@ pub unsafe extern "C" fn hipcl_stream_native(stream: hipcl_stream, native: *mut 
 ///
 /// Errors: HIPCL_ERROR_HIP if work failed.
 #[unsafe(no_mangle)]
+#[must_use]
 pub extern "C" fn hipcl_stream_synchronize(stream: hipcl_stream) -> hipcl_status {
     call("hipcl_stream_synchronize", || {
         Ok(StreamObject::of(stream, "stream")?.0.synchronize()?)

@@ -13,25 +13,25 @@ pub type hipcl_status = i32;
 /// The call did what it says.
 pub const HIPCL_SUCCESS: hipcl_status = 0;
 /// An argument other than a handle is wrong: a null or misaligned pointer, a size, a range, an unknown value, a text that
-/// is not UTF-8.
+/// is not UTF-8, an object that does not belong to the bridge. Call with another one.
 pub const HIPCL_ERROR_ARGUMENT: hipcl_status = 1;
 /// A handle is null, of another type, or was never returned by this library.
 pub const HIPCL_ERROR_HANDLE: hipcl_status = 2;
-/// A handle's object was destroyed.
+/// A handle's object was destroyed. Do not use the handle any more.
 pub const HIPCL_ERROR_STALE_HANDLE: hipcl_status = 3;
 /// An open access, or a call on another thread, has the object; end the access first.
 pub const HIPCL_ERROR_BUSY: hipcl_status = 4;
 /// Not possible on this platform, device or route, however often it is tried.
 pub const HIPCL_ERROR_NOT_SUPPORTED: hipcl_status = 5;
-/// Not enough memory, on the device or the host.
+/// Not enough memory, on the device or the host. Free some, or ask for less.
 pub const HIPCL_ERROR_OUT_OF_MEMORY: hipcl_status = 6;
 /// The memory's owner made it read-only.
 pub const HIPCL_ERROR_READ_ONLY: hipcl_status = 7;
-/// The program does not build; the text has the compiler's first error.
+/// The program does not build; the text has the compiler's first error, and its log below.
 pub const HIPCL_ERROR_BUILD: hipcl_status = 8;
-/// OpenCL refused a call; hipcl_last_error_code() is its code.
+/// OpenCL refused a call, or a command failed; hipcl_last_error_code() is its code.
 pub const HIPCL_ERROR_OPENCL: hipcl_status = 9;
-/// HIP refused a call; hipcl_last_error_code() is its code.
+/// HIP refused a call, or work on a stream failed; hipcl_last_error_code() is its code.
 pub const HIPCL_ERROR_HIP: hipcl_status = 10;
 /// rocBLAS or rocSOLVER refused a call; hipcl_last_error_code() is its code.
 pub const HIPCL_ERROR_BLAS: hipcl_status = 11;
@@ -47,9 +47,11 @@ pub const HIPCL_ERROR_SYSTEM: hipcl_status = 15;
 pub const HIPCL_ERROR_FAILED: hipcl_status = 16;
 /// A defect of this library: a panic, which was caught. The objects of the call may be unusable.
 pub const HIPCL_ERROR_PANIC: hipcl_status = 17;
+/// A limit of this library: of the bridges that count copies at once, or of the objects of one type. Destroy some.
+pub const HIPCL_ERROR_LIMIT: hipcl_status = 18;
 
 /// A name without spaces for each status, in the order of their values.
-const NAMES: [&CStr; 18] = [
+const NAMES: [&CStr; 19] = [
     c"HIPCL_SUCCESS",
     c"HIPCL_ERROR_ARGUMENT",
     c"HIPCL_ERROR_HANDLE",
@@ -68,6 +70,7 @@ const NAMES: [&CStr; 18] = [
     c"HIPCL_ERROR_SYSTEM",
     c"HIPCL_ERROR_FAILED",
     c"HIPCL_ERROR_PANIC",
+    c"HIPCL_ERROR_LIMIT",
 ];
 
 struct LastError {
@@ -104,8 +107,8 @@ pub extern "C" fn hipcl_last_error() -> *const c_char {
 }
 
 /// The code with which a driver or library refused the calling thread's last failed call: OpenCL's (negative) after
-/// HIPCL_ERROR_OPENCL and HIPCL_ERROR_BUILD, hipError_t after HIPCL_ERROR_HIP, rocblas_status after HIPCL_ERROR_BLAS;
-/// with other errors it may be the code of the call that caused them. 0 if there was none.
+/// HIPCL_ERROR_OPENCL and HIPCL_ERROR_BUILD, hipError_t after HIPCL_ERROR_HIP, rocblas_status after HIPCL_ERROR_BLAS,
+/// errno after HIPCL_ERROR_SYSTEM; with other errors it may be the code of the call that caused them. 0 if there was none.
 #[unsafe(no_mangle)]
 pub extern "C" fn hipcl_last_error_code() -> i32 {
     let code = LAST.try_with(|last| last.borrow().as_ref().map_or(0, |last| last.code));

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use crate::call::{Out, call, destroy};
+use crate::call::{Out, call, destroy, optional_out};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::status::hipcl_status;
@@ -32,6 +32,7 @@ impl Text {
 ///
 /// Errors: HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE, HIPCL_ERROR_ARGUMENT.
 #[unsafe(no_mangle)]
+#[must_use]
 pub unsafe extern "C" fn hipcl_text_get(
     text: hipcl_text,
     chars: *mut *const c_char,
@@ -41,9 +42,9 @@ pub unsafe extern "C" fn hipcl_text_get(
         // SAFETY: the C caller's pointer to a pointer.
         let chars = unsafe { Out::new(chars, "chars") }?;
         let text = Text::of(text, "text")?;
-        if !bytes.is_null() {
-            // SAFETY: the C caller's pointer to a size.
-            unsafe { Out::new(bytes, "bytes") }?.set(text.0.as_bytes().len());
+        // SAFETY: null or the C caller's pointer to a size.
+        if let Some(bytes) = unsafe { optional_out(bytes, "bytes") }? {
+            bytes.set(text.0.as_bytes().len());
         }
         chars.set(text.0.as_ptr());
         Ok(())

@@ -15,6 +15,8 @@ pub enum _cl_context {}
 pub enum _cl_command_queue {}
 /// OpenCL's memory object.
 pub enum _cl_mem {}
+/// OpenCL's event.
+pub enum _cl_event {}
 /// HIP's stream.
 pub enum ihipStream_t {}
 

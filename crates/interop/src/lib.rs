@@ -131,7 +131,7 @@ pub use diagnose::{
     UnknownAllocation, Whereabouts, Witness, measure,
 };
 pub use error::{Code, Error, PeerError, Process, Result};
-pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, Part, PartMut, Shared};
+pub use memory::{ClGuard, ClGuardMut, ClRange, HipGuard, HipGuardMut, MemoryFacts, Part, PartMut, Shared};
 pub use meter::{CallCount, Category, Counts, Meter};
 pub use peers::{Peer, PeerPath, PeerReport};
 pub use pipeline::{OnError, Pipeline, Slot, StageError};

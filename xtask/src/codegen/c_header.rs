@@ -9,8 +9,9 @@ use super::record::GeneratedFile;
 const CRATE: &str = "crates/interop-capi";
 
 /// The modules that export something, in the order in which a reader wants them.
-const MODULES: [&str; 11] = [
-    "status", "values", "text", "bridge", "queue", "buffer", "access", "program", "blas", "fft", "doctor",
+const MODULES: [&str; 13] = [
+    "status", "values", "text", "bridge", "queue", "event", "buffer", "transfer", "access", "program", "blas", "fft",
+    "doctor",
 ];
 
 /// Makes the header; neither headers of other projects nor a network is needed.

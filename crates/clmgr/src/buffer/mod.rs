@@ -13,6 +13,7 @@
 //! | `object` | what every type over a `cl_mem` shares: transfers, boxes, maps and parts |
 //! | `regular.rs`, `host_ptr.rs` | the two kinds made of such an object |
 //! | `svm` | shared virtual memory: its allocation, transfers and maps |
+//! | `raw.rs` | transfers by raw handles |
 //! | `mapped.rs`, `pending.rs`, `pages.rs`, `bounds.rs` | what both use: open maps, transfers under way, host memory, checks |
 
 mod bounds;
@@ -21,6 +22,7 @@ mod mapped;
 mod object;
 mod pages;
 mod pending;
+mod raw;
 mod regular;
 mod svm;
 

@@ -273,12 +273,14 @@ impl<T> ImportedBuffer<T> {
 
 impl<T> Drop for ImportedBuffer<T> {
     fn drop(&mut self) {
-        let Some(queue) = self.acquired_on.take() else {
-            return;
-        };
-        if let Err(error) = self.hand_back(&queue).and_then(|event| event.wait()) {
+        if let Some(queue) = self.acquired_on.take()
+            && let Err(error) = self.hand_back(&queue)
+        {
             queue.defer(error);
         }
+        // The commands of guards that are gone, too: the exporter may free the memory next. What cannot be waited for is an
+        // error that the queue keeps.
+        self.object.quiesce_in_drop();
     }
 }
 
@@ -314,6 +316,15 @@ impl<T: Pod> AcquiredBuffer<'_, T> {
         self.buffer.object.read(queue, out)
     }
 
+    /// Copies the elements from `offset` on into `out`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read_at`](crate::RegularBuffer::read_at).
+    pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
+        self.buffer.object.read_at(queue, offset, out)
+    }
+
     /// Copies `data`, which has the buffer's length, into the buffer, and waits.
     ///
     /// # Errors
@@ -321,6 +332,15 @@ impl<T: Pod> AcquiredBuffer<'_, T> {
     /// As [`RegularBuffer::write`](crate::RegularBuffer::write).
     pub fn write(&mut self, queue: &Queue, data: &[T]) -> Result<()> {
         self.buffer.object.write(queue, data)
+    }
+
+    /// Copies `data` into the buffer from `offset` on, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write_at`](crate::RegularBuffer::write_at).
+    pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
+        self.buffer.object.write_at(queue, offset, data)
     }
 
     /// The buffer as a kernel's argument.

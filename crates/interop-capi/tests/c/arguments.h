@@ -17,12 +17,13 @@ static hipcl_kernel right_kernel, destroyed_kernel;
 static hipcl_blas right_blas, destroyed_blas;
 static hipcl_fft right_fft, destroyed_fft;
 static hipcl_text right_text, destroyed_text;
+static hipcl_event right_event, destroyed_event;
 
 static struct hipcl_bridge_options right_options;
 static struct hipcl_fft_options right_fft_options;
-static struct hipcl_native_handles natives;
+static struct hipcl_native_handles natives = {.struct_size = sizeof natives};
 static const struct hipcl_complex right_number = {1.0f, 0.0f};
-static const struct hipcl_range right_range = {.dimensions = 1, .global = {4}};
+static const struct hipcl_range right_range = {.struct_size = sizeof right_range, .dimensions = 1, .global = {4}};
 static struct hipcl_arg right_arguments[1024];
 static const char SOURCE[] = "kernel void f(global float *x) { x[get_global_id(0)] += 1.0f; }";
 
@@ -40,8 +41,12 @@ static void released(void *user) {
     releases++;
 }
 
-static void begin(void) {
+/* A structure that is filled begins with its size: here that of a later version of the header. */
+enum { NO_STRUCTURE = 0, STRUCTURE = sizeof results / 2 };
+
+static void begin(size_t struct_size) {
     memset(results, 0, sizeof results);
+    results[0] = struct_size;
     releases_before = releases;
     calls++;
 }
@@ -68,7 +73,9 @@ static void set_up_text(hipcl_text *text) {
 
 static void set_up(int count, char **values) {
     is_strict = !(count > 1 && strcmp(values[1], "--without-bridge") == 0);
+    right_options.struct_size = sizeof right_options;
     OK(hipcl_bridge_options_init(&right_options));
+    right_fft_options.struct_size = sizeof right_fft_options;
     OK(hipcl_fft_options_init(&right_fft_options));
     right_fft_options.length = 8;
     set_up_text(&right_text);
@@ -91,6 +98,10 @@ static void set_up(int count, char **values) {
     OK(hipcl_stream_create(right_bridge, &right_stream));
     OK(hipcl_stream_create(right_bridge, &destroyed_stream));
     OK(hipcl_stream_destroy(destroyed_stream));
+
+    OK(hipcl_queue_record(right_queue, &right_event));
+    OK(hipcl_queue_record(right_queue, &destroyed_event));
+    OK(hipcl_event_destroy(destroyed_event));
 
     hipcl_buffer held;
     OK(hipcl_buffer_create(right_bridge, BYTES, &held));
@@ -115,6 +126,7 @@ static void set_up(int count, char **values) {
     OK(hipcl_fft_create(right_bridge, 8, 1, &right_fft));
     OK(hipcl_fft_create(right_bridge, 8, 1, &destroyed_fft));
     OK(hipcl_fft_destroy(destroyed_fft));
+    right_arguments[0].struct_size = sizeof *right_arguments;
     right_arguments[0].kind = HIPCL_ARG_WRITE;
     right_arguments[0].buffer = right_buffer;
 }

@@ -164,7 +164,7 @@ static void transforms_with_options(void) {
     OK(hipcl_buffer_create(bridge, sizeof found, &output));
     OK(hipcl_buffer_create(bridge, sizeof back, &real));
 
-    struct hipcl_fft_options options;
+    struct hipcl_fft_options options = {.struct_size = sizeof options};
     hipcl_fft forward, inverse, other;
     OK(hipcl_fft_options_init(&options));
     CHECK(options.struct_size == sizeof options && options.batch == 1 && options.output_scale == 1.0f);
@@ -195,7 +195,7 @@ static void transforms_with_options(void) {
     options.output_scale = 2.0f / LEN;
     OK(hipcl_fft_create_with(bridge, &options, &inverse));
     options.struct_size = 8;
-    FAILS(HIPCL_ERROR_ARGUMENT, "hipcl_fft_options_init", hipcl_fft_create_with(bridge, &options, &other));
+    FAILS(HIPCL_ERROR_ARGUMENT, "sizeof(struct hipcl_fft_options)", hipcl_fft_create_with(bridge, &options, &other));
     CHECK(other == NULL);
 
     for (int on_stream = 0; on_stream < 2; on_stream++) {
@@ -271,7 +271,7 @@ static void kernels(void) {
     OK(hipcl_program_build(bridge, SOURCE, "-cl-std=CL1.2", &program));
     FAILS(HIPCL_ERROR_ARGUMENT, "its kernels: sum", hipcl_kernel_create(program, "none", &sum));
     OK(hipcl_kernel_create(program, "sum", &sum));
-    struct hipcl_program_cache_stats before, after;
+    struct hipcl_program_cache_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
     OK(hipcl_bridge_program_cache(bridge, &before));
     hipcl_program again;
     OK(hipcl_program_build(bridge, SOURCE, "-cl-std=CL1.2", &again));
@@ -281,19 +281,19 @@ static void kernels(void) {
 
     float by = 2.0f;
     struct hipcl_arg arguments[] = {
-        {.kind = HIPCL_ARG_READ, .buffer = from},
-        {.kind = HIPCL_ARG_WRITE, .buffer = to},
-        {.kind = HIPCL_ARG_LOCAL, .bytes = SIZE * sizeof(float)},
-        {.kind = HIPCL_ARG_VALUE, .value = &by, .bytes = sizeof by},
+        {sizeof *arguments, HIPCL_ARG_READ, .buffer = from},
+        {sizeof *arguments, HIPCL_ARG_WRITE, .buffer = to},
+        {sizeof *arguments, HIPCL_ARG_LOCAL, .bytes = SIZE * sizeof(float)},
+        {sizeof *arguments, HIPCL_ARG_VALUE, .value = &by, .bytes = sizeof by},
     };
-    const struct hipcl_range range = {.dimensions = 1, .global = {LEN}, .local = {SIZE}};
+    const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {LEN}, .local = {SIZE}};
     OK(hipcl_kernel_launch_on_queue(sum, queue, &range, arguments, 4));
     OK(hipcl_buffer_download(to, y, sizeof y));
     for (int i = 0; i < GROUPS; i++) CHECK(y[i] == 2.0f * (float)(SIZE * SIZE * i + SIZE * (SIZE - 1) / 2));
 
     FAILS(HIPCL_ERROR_ARGUMENT, "got 3 arguments, it takes 4",
           hipcl_kernel_launch_on_queue(sum, queue, &range, arguments, 3));
-    const struct hipcl_range odd = {.dimensions = 1, .global = {LEN}, .local = {5}};
+    const struct hipcl_range odd = {.struct_size = sizeof odd, .dimensions = 1, .global = {LEN}, .local = {5}};
     FAILS(HIPCL_ERROR_ARGUMENT, "do not divide", hipcl_kernel_launch_on_stream(sum, stream, &odd, arguments, 4));
     arguments[0].buffer = to;
     FAILS(HIPCL_ERROR_BUSY, "argument 1: `buffer` is in use",
@@ -325,7 +325,7 @@ static void kernels(void) {
 }
 
 static void options_and_reports(void) {
-    struct hipcl_bridge_options options;
+    struct hipcl_bridge_options options = {.struct_size = sizeof options};
     hipcl_bridge other;
     hipcl_text report;
     const char *text;
@@ -337,16 +337,17 @@ static void options_and_reports(void) {
     options.platform = NULL;
     options.hip_device = -3;
     FAILS(HIPCL_ERROR_ARGUMENT, "`options.hip_device` is -3", hipcl_bridge_open(&options, &other));
-    OK(hipcl_bridge_options_init(&options));
     options.struct_size = 8;
-    FAILS(HIPCL_ERROR_ARGUMENT, "compile with the library's own header", hipcl_bridge_open(&options, &other));
+    FAILS(HIPCL_ERROR_ARGUMENT, "set it to sizeof(struct hipcl_bridge_options)", hipcl_bridge_options_init(&options));
+    FAILS(HIPCL_ERROR_ARGUMENT, "set it to sizeof(struct hipcl_bridge_options)", hipcl_bridge_open(&options, &other));
+    options.struct_size = sizeof options;
 
     /* A copying route is taken where it is named, and counted. */
     OK(hipcl_bridge_options_init(&options));
     options.route = HIPCL_ROUTE_STAGING;
     OK(hipcl_bridge_open(&options, &other));
     hipcl_buffer buffer;
-    struct hipcl_buffer_info info;
+    struct hipcl_buffer_info info = {.struct_size = sizeof info};
     OK(hipcl_buffer_create(other, 64, &buffer));
     OK(hipcl_buffer_get_info(buffer, &info));
     CHECK(info.route == HIPCL_ROUTE_STAGING && info.is_copy == 1);
@@ -357,7 +358,7 @@ static void options_and_reports(void) {
     OK(hipcl_stream_create(other, &theirs));
     OK(hipcl_access_begin_stream(buffer, theirs, HIPCL_ACCESS_READ, &access));
     OK(hipcl_access_end(access));
-    struct hipcl_counters counters;
+    struct hipcl_counters counters = {.struct_size = sizeof counters};
     OK(hipcl_bridge_counters(other, &counters));
     CHECK(counters.data_set >= 64);
     OK(hipcl_stream_destroy(theirs));
@@ -373,7 +374,7 @@ static void options_and_reports(void) {
 
     CHECK(strcmp(hipcl_status_name(HIPCL_ERROR_BUSY), "HIPCL_ERROR_BUSY") == 0);
     CHECK(strcmp(hipcl_status_name(HIPCL_ERROR_PANIC), "HIPCL_ERROR_PANIC") == 0);
-    CHECK(strcmp(hipcl_status_name(HIPCL_ERROR_PANIC + 1), "unknown status") == 0);
+    CHECK(strcmp(hipcl_status_name(HIPCL_ERROR_LIMIT + 1), "unknown status") == 0);
     CHECK(strchr(hipcl_version(), '.') != NULL);
 }
 
@@ -388,7 +389,7 @@ int main(void) {
     transforms_with_options();
     kernels();
     options_and_reports();
-    struct hipcl_counters counters;
+    struct hipcl_counters counters = {.struct_size = sizeof counters};
     OK(hipcl_bridge_counters(bridge, &counters));
     CHECK(counters.data_set == 0);
     OK(hipcl_blas_destroy(blas));

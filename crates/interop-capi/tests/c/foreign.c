@@ -85,8 +85,8 @@ static void doubled_on_both_sides(hipcl_bridge bridge, hipcl_queue queue, hipcl_
     hipcl_kernel twice;
     OK(hipcl_program_build(bridge, SOURCE, NULL, &program));
     OK(hipcl_kernel_create(program, "twice", &twice));
-    const struct hipcl_arg argument = {.kind = HIPCL_ARG_WRITE, .buffer = buffer};
-    const struct hipcl_range range = {.dimensions = 1, .global = {LEN}};
+    const struct hipcl_arg argument = {.struct_size = sizeof argument, .kind = HIPCL_ARG_WRITE, .buffer = buffer};
+    const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {LEN}};
     OK(hipcl_kernel_launch_on_queue(twice, queue, &range, &argument, 1));
     OK(hipcl_kernel_launch_on_stream(twice, stream, &range, &argument, 1));
     OK(hipcl_buffer_download(buffer, numbers, BYTES));
@@ -106,7 +106,7 @@ static atomic_int stops;
 
 /* Looks a buffer up again and again. */
 static void *looks(void *buffer) {
-    struct hipcl_buffer_info info;
+    struct hipcl_buffer_info info = {.struct_size = sizeof info};
     while (!stops) {
         hipcl_status status = hipcl_buffer_get_info((hipcl_buffer)buffer, &info);
         CHECK(status == HIPCL_SUCCESS || status == HIPCL_ERROR_STALE_HANDLE);
@@ -163,11 +163,61 @@ static void filled_by_the_owner(hipcl_buffer buffer, hipcl_queue queue, cl_comma
     /* ANCHOR_END: end */
 }
 
+/* A second handle of a queue or a stream is as good as the first, for an access that the first has begun too. */
+static void one_object_has_several_handles(hipcl_bridge bridge, hipcl_queue queue, cl_command_queue native,
+                                           hipcl_stream stream, struct ihipStream_t *native_stream) {
+    hipcl_program program;
+    hipcl_kernel twice;
+    hipcl_buffer buffer;
+    hipcl_queue other_queue;
+    hipcl_stream main_again, own, own_again;
+    struct ihipStream_t *native_own;
+    hipcl_access access;
+    float numbers[LEN] = {1.0f};
+    OK(hipcl_program_build(bridge, SOURCE, NULL, &program));
+    OK(hipcl_kernel_create(program, "twice", &twice));
+    OK(hipcl_buffer_create(bridge, BYTES, &buffer));
+    OK(hipcl_buffer_upload(buffer, numbers, BYTES));
+    OK(hipcl_queue_adopt(bridge, native, &other_queue));
+    OK(hipcl_stream_adopt(bridge, native_stream, &main_again));
+    OK(hipcl_stream_create(bridge, &own));
+    OK(hipcl_stream_native(own, &native_own));
+    OK(hipcl_stream_adopt(bridge, native_own, &own_again));
+
+    struct hipcl_arg argument = {.struct_size = sizeof argument, .kind = HIPCL_ARG_ACCESS};
+    const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {LEN}};
+    OK(hipcl_access_begin_queue(buffer, queue, HIPCL_ACCESS_WRITE, &access));
+    argument.access = access;
+    OK(hipcl_kernel_launch_on_queue(twice, other_queue, &range, &argument, 1));
+    OK(hipcl_access_end(access));
+    const hipcl_stream handles[][2] = {{stream, main_again}, {own, own_again}};
+    for (int i = 0; i < 2; i++) {
+        OK(hipcl_access_begin_stream(buffer, handles[i][0], HIPCL_ACCESS_WRITE, &access));
+        argument.access = access;
+        OK(hipcl_kernel_launch_on_stream(twice, handles[i][1], &range, &argument, 1));
+        OK(hipcl_access_end(access));
+    }
+    /* The library's own stream lives as long as its last handle. */
+    OK(hipcl_stream_destroy(own));
+    argument.kind = HIPCL_ARG_WRITE;
+    argument.buffer = buffer;
+    OK(hipcl_kernel_launch_on_stream(twice, own_again, &range, &argument, 1));
+    OK(hipcl_stream_synchronize(own_again));
+    OK(hipcl_stream_destroy(own_again));
+    OK(hipcl_stream_destroy(main_again));
+    OK(hipcl_queue_destroy(other_queue));
+    OK(hipcl_buffer_download(buffer, numbers, BYTES));
+    CHECK(numbers[0] == 16.0f);
+    OK(hipcl_buffer_destroy(buffer));
+    OK(hipcl_kernel_destroy(twice));
+    OK(hipcl_program_destroy(program));
+}
+
 static void memory_of_every_origin(hipcl_bridge bridge, cl_context context, cl_command_queue native, hipcl_queue queue,
                                    hipcl_stream stream) {
     uint32_t count = 0;
     int32_t error;
-    struct hipcl_buffer_info info;
+    struct hipcl_buffer_info info = {.struct_size = sizeof info};
     hipcl_buffer buffer;
 
     /* A cl_mem: retained, and released with the buffer. */
@@ -250,7 +300,7 @@ static void memory_of_every_origin(hipcl_bridge bridge, cl_context context, cl_c
 
 int main(void) {
     hipcl_bridge first, bridge;
-    struct hipcl_native_handles natives;
+    struct hipcl_native_handles natives = {.struct_size = sizeof natives};
     OK(hipcl_bridge_open(NULL, &first));
     OK(hipcl_bridge_native(first, &natives));
     load(natives.platform);
@@ -276,7 +326,7 @@ int main(void) {
           hipcl_bridge_adopt(context, natives.device, NULL, native_stream, NULL, &bridge));
 
     OK(hipcl_bridge_adopt(context, natives.device, native, native_stream, NULL, &bridge));
-    struct hipcl_native_handles own;
+    struct hipcl_native_handles own = {.struct_size = sizeof own};
     OK(hipcl_bridge_native(bridge, &own));
     CHECK(own.context == context && own.queue == native && own.stream == native_stream);
     CHECK(own.device == natives.device && own.hip_device == 0);
@@ -296,9 +346,10 @@ int main(void) {
     OK(hipcl_queue_native(second, &same));
     CHECK(same == native);
     OK(hipcl_queue_destroy(second));
+    one_object_has_several_handles(bridge, queue, native, stream, native_stream);
 
     memory_of_every_origin(bridge, context, native, queue, stream);
-    struct hipcl_counters counters;
+    struct hipcl_counters counters = {.struct_size = sizeof counters};
     OK(hipcl_bridge_counters(bridge, &counters));
     CHECK(counters.data_set == 0 && counters.input > 0 && counters.result > 0);
 

@@ -61,7 +61,15 @@ static void an_open_access_keeps_others_away(void) {
     FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_upload(buffer, data, BYTES));
     FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_download(buffer, data, BYTES));
     FAILS(HIPCL_ERROR_BUSY, "open access", hipcl_buffer_destroy(buffer));
+    /* What is known about the buffer is known to its writer too. */
+    struct hipcl_buffer_info info = {.struct_size = sizeof info}, before = {.struct_size = sizeof before};
+    void *own;
+    OK(hipcl_access_pointer(writing, &own));
+    OK(hipcl_buffer_get_info(buffer, &info));
+    CHECK(info.bytes == BYTES && info.hip_address == (uintptr_t)own && info.route != HIPCL_ROUTE_AUTO);
     on_another_thread(ends, writing);
+    OK(hipcl_buffer_get_info(buffer, &before));
+    CHECK(memcmp(&info, &before, sizeof info) == 0);
     FAILS(HIPCL_ERROR_STALE_HANDLE, "hipcl_access that was destroyed", hipcl_access_end(writing));
 
     /* Readers share the buffer, on both sides; a writer waits for none of them and is refused. */

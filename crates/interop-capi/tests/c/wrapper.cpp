@@ -71,7 +71,8 @@ static void objects_move_and_end_in_any_order(const hipcl::Bridge &bridge) {
     const hipcl_buffer raw = first.get();
     hipcl::Buffer buffer = std::move(first);
     CHECK(!first && buffer.get() == raw);
-    hipcl_buffer_info info;
+    hipcl_buffer_info info = {};
+    info.struct_size = sizeof info;
     {
         hipcl::Access access = OK(buffer.begin(stream, HIPCL_ACCESS_WRITE));
         CHECK(OK(access.pointer<float>()) != nullptr);
@@ -79,11 +80,26 @@ static void objects_move_and_end_in_any_order(const hipcl::Bridge &bridge) {
         CHECK(error_of(upload).status() == HIPCL_ERROR_BUSY);
         // The buffer goes first: it lives until its access has ended.
         { hipcl::Buffer gone = std::move(buffer); }
-        CHECK(hipcl_buffer_get_info(raw, &info) == HIPCL_ERROR_BUSY);
+        CHECK(hipcl_buffer_get_info(raw, &info) == HIPCL_SUCCESS && info.bytes == LEN * sizeof(float));
         hipcl::Access moved = std::move(access);
         CHECK(!access && OK(moved.pointer()) != nullptr);
     }
     CHECK(hipcl_buffer_get_info(raw, &info) == HIPCL_ERROR_STALE_HANDLE);
+    // Assigned to itself, an object stays; closed, it is gone, and a second time is an error.
+    hipcl::Buffer own = OK(bridge.alloc<float>(LEN));
+    hipcl::Buffer &same = own;
+    own = std::move(same);
+    CHECK(own && OK(own.info()).bytes == LEN * sizeof(float));
+    {
+        hipcl::Access access = OK(own.begin(stream, HIPCL_ACCESS_READ));
+        hipcl::Access &again = access;
+        access = std::move(again);
+        CHECK(OK(access.pointer()) != nullptr);
+        CHECK(error_of([&] { return own.close(); }).status() == HIPCL_ERROR_BUSY && own);
+    }
+    OK(own.close());
+    CHECK(!own && error_of([&] { return own.close(); }).status() == HIPCL_ERROR_HANDLE);
+    CHECK(error_of([&] { return first.info(); }).status() == HIPCL_ERROR_HANDLE);
     // What is assigned to is destroyed, and what was released is not.
     hipcl::Queue queue = OK(bridge.queue());
     const hipcl_queue old = queue.get();
@@ -104,15 +120,32 @@ static void kernels_take_buffers_values_and_accesses(const hipcl::Bridge &bridge
     hipcl::Stream stream = OK(bridge.stream());
     hipcl::Buffer x = OK(bridge.alloc<float>(LEN)), y = OK(bridge.alloc<float>(LEN));
     std::vector<float> numbers(LEN, 1.0f);
-    OK(x.upload(numbers.data(), LEN));
+    OK(x.upload(numbers));
     OK(add.launch(queue, hipcl::Range(LEN), hipcl::Read{x}, hipcl::Write{y}, 2.0f));
     {
         hipcl::Access from = OK(y.begin(stream, HIPCL_ACCESS_READ)), to = OK(x.begin(stream, HIPCL_ACCESS_WRITE));
         OK(add.launch(stream, hipcl::Range(LEN).in_groups_of(64), from, to, 4.0f));
     }
-    OK(x.download(numbers.data(), LEN));
+    OK(x.download(numbers));
     CHECK(numbers.front() == 7.0f && numbers.back() == 7.0f);
     CHECK(OK(bridge.counters()).data_set == 0);
+
+    // Parts, in elements: from the host, filled, from the other buffer, and back.
+    std::vector<float> part(16, 5.0f);
+    const hipcl::Event written = OK(x.upload_async(queue, 8, part.data(), part.size()));
+    OK(x.upload_at(100, part.data(), 4));
+    OK(x.fill(queue, 200, 8, 9.0f));
+    OK(y.copy_from(queue, 0, x, 8 * sizeof(float), 64 * sizeof(float)));
+    const hipcl::Event read = OK(y.download_async(queue, 8, part.data(), part.size()));
+    OK(written.wait());
+    OK(read.wait());
+    CHECK(OK(read.is_complete()) && OK(read.native()) != nullptr);
+    CHECK(part[7] == 5.0f && part[8] == 7.0f);
+    OK(OK(queue.record()).wait());
+    OK(x.download_at(96, part.data(), part.size()));
+    CHECK(part[3] == 7.0f && part[4] == 5.0f && part[7] == 5.0f && part[8] == 7.0f);
+    OK(x.download_at(199, part.data(), 10));
+    CHECK(part[0] == 7.0f && part[1] == 9.0f && part[8] == 9.0f && part[9] == 7.0f);
 
     // Over a descriptor to another buffer, on a bridge of the first one's own objects.
     hipcl::Buffer exported = OK(bridge.alloc_exportable(LEN * sizeof(float)));
@@ -145,8 +178,8 @@ static void products_and_transforms(const hipcl::Bridge &bridge) {
     OK(x.download(numbers.data(), 16));
     CHECK(std::abs(numbers[0] - Complex(0.0f, 8.0f)) < 1e-5f && std::abs(numbers[9]) < 1e-5f);
     // Indefinite: it has no Cholesky factor.
-    const std::vector<Complex> indefinite = {1.0f, 2.0f, 2.0f, 1.0f};
-    OK(r.upload(indefinite.data(), 4));
+    const Complex indefinite[] = {1.0f, 2.0f, 2.0f, 1.0f};
+    OK(r.upload(indefinite));
     std::size_t failed = 0;
     const auto invert = [&] { return blas.cinverse_hermitian(HIPCL_FILL_UPPER, 2, {r, 2}, 1, &failed); };
     CHECK(error_of(invert).status() == HIPCL_ERROR_NUMERIC && failed == 1);

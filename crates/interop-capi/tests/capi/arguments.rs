@@ -28,8 +28,8 @@ fn is_handle(ty: &str) -> bool {
 
 /// `bridge` of `hipcl_bridge`, if it is the type of a handle.
 fn kind(ty: &str) -> Option<&str> {
-    const KINDS: [&str; 10] = [
-        "bridge", "queue", "stream", "buffer", "access", "program", "kernel", "blas", "fft", "text",
+    const KINDS: [&str; 11] = [
+        "bridge", "queue", "stream", "buffer", "access", "program", "kernel", "blas", "fft", "text", "event",
     ];
     ty.strip_prefix("hipcl_").filter(|kind| KINDS.contains(kind))
 }
@@ -44,11 +44,16 @@ fn result(ty: &str) -> Option<&str> {
     (!is_input && !is_native && target != "void").then_some(target)
 }
 
+/// A structure that begins with its size.
+fn is_structure(target: &str) -> bool {
+    target.starts_with("struct hipcl_")
+}
+
 /// An argument with which the call can get as far as it can.
 fn right(parameter: &Parameter) -> String {
     let Parameter { ty, name, .. } = parameter;
     if let Some(kind) = kind(ty) {
-        let second = matches!(name.as_str(), "c" | "output");
+        let second = matches!(name.as_str(), "c" | "output" | "target");
         return format!("right_{kind}{}", if second { "_2" } else { "" });
     }
     if result(ty).is_some() {
@@ -71,6 +76,7 @@ fn right(parameter: &Parameter) -> String {
         ("struct _cl_mem *", _) => "NULL",
         ("const void *" | "void *", _) => "data",
         ("size_t", "bytes") => "BYTES",
+        ("size_t", "pattern_bytes") => "4",
         ("size_t", "m" | "n" | "k" | "lda" | "ldb" | "ldc") => "2",
         ("size_t", "a_stride" | "b_stride" | "c_stride") => "4",
         ("size_t", "length") => "8",
@@ -124,10 +130,11 @@ fn wrong(parameter: &Parameter) -> Vec<Wrong> {
     if result(ty).is_some() || ty.starts_with("const struct ") {
         let misaligned = wrong(&format!("({ty})(void *)(data + 1)"), ARGUMENT);
         let mut list = vec![null, misaligned];
-        if ty.contains("_options") && ty.starts_with("const") {
-            list.push(wrong(&format!("({ty})(void *)zeros"), ARGUMENT));
-        } else if ty.starts_with("const struct ") {
+        if ty.contains("hipcl_complex") {
             list.push(wrong(&format!("({ty})(void *)zeros"), ANY));
+        } else if ty.starts_with("const struct ") || result(ty).is_some_and(is_structure) {
+            // It says that its size is 0.
+            list.push(wrong(&format!("({ty})(void *)zeros"), ARGUMENT));
         }
         return list;
     }
@@ -162,11 +169,15 @@ fn call(program: &mut String, function: &Function, replaced: Option<(usize, &Wro
     let arguments: Vec<String> = arguments.collect();
     let call = format!("{}({})", function.name, arguments.join(", "));
     let expected = replaced.map_or(ANY, |(_, wrong)| wrong.expected);
+    let targets = function.parameters.iter().filter_map(|parameter| result(&parameter.ty));
+    let fills_structure = targets.into_iter().any(is_structure);
     let _ = match function.returns.as_str() {
         "hipcl_status" => writeln!(
             program,
-            "    begin();\n    end(\"{}\", {:?}, {call}, {expected});",
-            function.name, call
+            "    begin({});\n    end(\"{}\", {:?}, {call}, {expected});",
+            if fills_structure { "STRUCTURE" } else { "NO_STRUCTURE" },
+            function.name,
+            call
         ),
         "const char *" => writeln!(program, "    CHECK({call} != NULL);"),
         _ => writeln!(program, "    (void){call};"),

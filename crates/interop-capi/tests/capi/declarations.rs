@@ -33,6 +33,8 @@ pub fn functions() -> Vec<Function> {
     for part in after.split("/**").skip(1) {
         let (text, code) = part.split_once("*/").expect("a description ends");
         let code = code.split(';').next().expect("a declaration");
+        // Whether the result may be thrown away is no part of the type.
+        let code = code.trim_start().trim_start_matches("HIPCL_CHECKED");
         let Some((head, tail)) = code.split_once('(') else {
             continue;
         };

@@ -56,6 +56,26 @@ fn the_header_is_cpp17_without_a_warning_of_clang() {
     compiles(CLANGPP, "the_header_is_cpp17_without_a_warning_of_clang");
 }
 
+/// Its users choose their warnings, and get those of a header that they include.
+#[test]
+fn the_cpp_wrapper_has_none_of_the_warnings_that_are_off_by_default() {
+    let test = "the_cpp_wrapper_has_none_of_the_warnings_that_are_off_by_default";
+    if !available(CPP.program) {
+        return skip(test, "no g++");
+    }
+    let source = scratch().join(format!("{test}.cpp"));
+    let text = "#include <hipcl.hpp>\nint main() { return hipcl::Range(1).in_groups_of(1).dimensions == 1; }\n";
+    fs::write(&source, text).expect("a source");
+    let output = CPP
+        .command()
+        .args(["-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wold-style-cast"])
+        .args(["-Wnon-virtual-dtor", "-Woverloaded-virtual", "-fsyntax-only"])
+        .arg(&source)
+        .output();
+    let output = output.expect("the compiler starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A C function that the wrapper of C++ leaves out would be missed by its users.
 #[test]
 fn the_cpp_wrapper_calls_every_function() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::toolchain::{C, CPP, CPP23, Compiler, Linked, available, crate_folder, run, scratch, skip};
+use crate::toolchain::{C, CPP, CPP23, Compiler, Linked, available, crate_folder, on_platform, run, scratch, skip};
 
 fn source(name: &str) -> PathBuf {
     crate_folder().join("tests/c").join(name)
@@ -38,6 +38,8 @@ programs! {
     handles_keep_their_rules_across_threads_and_in_every_order: "objects.c";
     the_callers_own_objects_and_memory_of_every_origin_are_taken: "foreign.c";
     products_inverses_transforms_and_kernels_are_right: "compute.c";
+    the_device_of_a_stream_is_taken_where_no_number_is_given: "devices.c";
+    parts_of_buffers_are_transferred_filled_and_copied_on_every_route: "transfers.c";
 }
 
 #[test]
@@ -119,6 +121,23 @@ fn files_that_throw_and_files_that_do_not_make_one_program() {
     let other = other.to_str().expect("a text");
     let program = CPP23.program_with(&[other], &own, test, Linked::Shared);
     run(&mut Command::new(program), test);
+}
+
+/// What the header says of the exit: nothing need be destroyed, and no thread of the library or of a driver ends the
+/// process otherwise.
+#[test]
+fn a_process_may_end_with_its_objects_alive() {
+    let test = "a_process_may_end_with_its_objects_alive";
+    if !available(C.program) {
+        return skip(test, "no gcc");
+    }
+    let program = C.program(&source("exit.c"), test, Linked::Shared);
+    for way in ["return", "exit", "_exit", "thread"] {
+        let output = on_platform(Command::new(&program).arg(way)).output();
+        let output = output.expect("a program that was just compiled starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{way}: {}\n{errors}", output.status);
+    }
 }
 
 /// The command's part is played by scripts: what it is asked, and how each of its ends is told.

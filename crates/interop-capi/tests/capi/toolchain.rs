@@ -138,12 +138,18 @@ pub enum Linked {
     Static,
 }
 
-/// Runs a program on the platform that `HIPCL_PLATFORM` names, the software device if it names none.
-pub fn run(program: &mut Command, name: &str) -> String {
+/// A program on the platform that `HIPCL_PLATFORM` names, the software device if it names none.
+pub fn on_platform(program: &mut Command) -> &mut Command {
     if std::env::var_os("HIPCL_PLATFORM").is_none() {
         program.env("HIPCL_PLATFORM", "host");
     }
-    success(program.output().expect("a program that was just compiled starts"), name)
+    program
+}
+
+/// Runs a program.
+pub fn run(program: &mut Command, name: &str) -> String {
+    let output = on_platform(program).output();
+    success(output.expect("a program that was just compiled starts"), name)
 }
 
 fn success(output: Output, name: &str) -> String {

@@ -83,11 +83,11 @@ impl Backing for AdoptedSvm {
         Some(self.address)
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        Ok(self.view.write(&core.queue, data)?)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        Ok(self.view.write_at(&core.queue, begin, data)?)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        Ok(self.view.read(&core.queue, data)?)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        Ok(self.view.read_at(&core.queue, begin, data)?)
     }
 }

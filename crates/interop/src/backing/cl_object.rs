@@ -74,14 +74,22 @@ impl ClObject {
         Ok(())
     }
 
-    /// Writes all elements. An object of other code may have more bytes than they do, at its end.
-    pub(crate) fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        self.write_part(core, 0, data)
+    /// Writes bytes from `begin` on; no other part is in use.
+    pub(crate) fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        match self {
+            Self::Own(buffer) => buffer.write_at(&core.queue, begin, data),
+            Self::Foreign(buffer, _) => buffer.write_at(&core.queue, begin, data),
+        }?;
+        Ok(())
     }
 
-    /// Reads all elements.
-    pub(crate) fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        self.read_part(core, 0, data)
+    /// Reads bytes from `begin` on; no other part is being written.
+    pub(crate) fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        match self {
+            Self::Own(buffer) => buffer.read_at(&core.queue, begin, data),
+            Self::Foreign(buffer, _) => buffer.read_at(&core.queue, begin, data),
+        }?;
+        Ok(())
     }
 }
 

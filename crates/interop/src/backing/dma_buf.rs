@@ -135,11 +135,11 @@ impl Backing for DmaBuf {
         self.original.outgoing(core, carrier)
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        self.original.write(core, data)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        self.original.write(core, begin, data)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        self.original.read(core, data)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        self.original.read(core, begin, data)
     }
 }

@@ -349,22 +349,22 @@ impl Backing for ExternalFd {
         }
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
         let side = self.cl.get_mut();
         side.hand_back()?;
         // A guard takes over anew and hands back at its end.
         let acquired = side.import.acquire(&core.queue);
-        let written = acquired.and_then(|mut memory| memory.write(&core.queue, data));
+        let written = acquired.and_then(|mut memory| memory.write_at(&core.queue, begin, data));
         side.was_handed_back(Access::Write)?;
         written?;
         Ok(core.queue.drain()?)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
         let side = &mut *self.cl.lock();
         side.hand_back()?;
         let acquired = side.import.acquire(&core.queue);
-        let read = acquired.and_then(|memory| memory.read(&core.queue, data));
+        let read = acquired.and_then(|memory| memory.read_at(&core.queue, begin, data));
         side.was_handed_back(Access::Read)?;
         read?;
         Ok(core.queue.drain()?)

@@ -112,11 +112,11 @@ impl Backing for GpuVa {
         }
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        self.object.write(core, data)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        self.object.write(core, begin, data)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        self.object.read(core, data)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        self.object.read(core, begin, data)
     }
 }

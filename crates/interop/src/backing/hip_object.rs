@@ -93,11 +93,11 @@ impl Backing for HipObject {
         self.memory.outgoing(core, carrier)
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        self.memory.write(core, data)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        self.memory.write(core, begin, data)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        self.memory.read(core, data)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        self.memory.read(core, begin, data)
     }
 }

@@ -9,7 +9,7 @@
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 
-use super::rescue::{read_by_kernel, write_by_kernel};
+use super::rescue::{read_by_hip_kernel, write_by_kernel};
 use super::{Backing, Outgoing, PeerAccess, check_place, outgoing};
 use crate::core::Core;
 use crate::values::{Carrier, Side};
@@ -216,33 +216,35 @@ impl Backing for HipPointer {
         }
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
         if !self.is_known_to_hip() {
-            return write_by_kernel(core, self, data);
+            return write_by_kernel(core, self, begin, data);
         }
-        write_by_hip(core, self, data)
+        write_by_hip(core, self, begin, data)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
         if !self.is_known_to_hip() {
-            return read_by_kernel(core, self, Side::Hip, data);
+            return read_by_hip_kernel(core, self, begin, data);
         }
-        read_by_hip(core, self, data)
+        read_by_hip(core, self, begin, data)
     }
 }
 
-/// Writes all bytes of memory that is [known to HIP](Backing::is_known_to_hip); complete when it returns. Its user on the
+/// Writes bytes from `begin` on to memory that is [known to HIP](Backing::is_known_to_hip); complete when it returns. Its user on the
 /// bridge's own stream was admitted as the only one.
-pub(super) fn write_by_hip(core: &Core, backing: &mut dyn Backing, data: &[u8]) -> Result<()> {
-    // SAFETY: HIP's own memory, which has as many bytes and lives until the copy, which is waited for; the stream was
+pub(super) fn write_by_hip(core: &Core, backing: &mut dyn Backing, begin: usize, data: &[u8]) -> Result<()> {
+    let place = backing.hip_ptr().wrapping_add(begin);
+    // SAFETY: HIP's own memory, which has as many bytes there and lives until the copy, which is waited for; the stream was
     // admitted to write it.
-    let mut slice = unsafe { hip::DeviceSliceMut::from_hip_raw_parts(backing.hip_ptr(), data.len(), &core.stream) };
+    let mut slice = unsafe { hip::DeviceSliceMut::from_hip_raw_parts(place, data.len(), &core.stream) };
     Ok(slice.copy_from_slice(data)?)
 }
 
-/// Reads all bytes, as [`write_by_hip`] writes them. Its user was admitted as a reader.
-pub(super) fn read_by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+/// Reads bytes, as [`write_by_hip`] writes them. Its user was admitted as a reader.
+pub(super) fn read_by_hip(core: &Core, backing: &dyn Backing, begin: usize, data: &mut [u8]) -> Result<()> {
+    let place = backing.hip_ptr().wrapping_add(begin);
     // SAFETY: as in `write_by_hip`; the stream was admitted to read it.
-    let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(backing.hip_ptr(), data.len(), &core.stream) };
+    let slice = unsafe { hip::DeviceSlice::from_hip_raw_parts(place, data.len(), &core.stream) };
     Ok(slice.copy_to_slice(data)?)
 }

@@ -89,11 +89,11 @@ impl Backing for HostPinned {
         Residency::HostPinned
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        Ok(self.buffer.write(&core.queue, data)?)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        Ok(self.buffer.write_at(&core.queue, begin, data)?)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        Ok(self.buffer.read(&core.queue, data)?)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        Ok(self.buffer.read_at(&core.queue, begin, data)?)
     }
 }

@@ -131,11 +131,11 @@ impl Backing for Imported {
         Side::Hip
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
-        write_by_hip(core, self, data)
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        write_by_hip(core, self, begin, data)
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
-        read_by_hip(core, self, data)
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
+        read_by_hip(core, self, begin, data)
     }
 }

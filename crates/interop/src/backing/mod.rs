@@ -148,11 +148,11 @@ pub(crate) trait Backing: Send + Sync {
         Err(outgoing::refused(carrier, reason))
     }
 
-    /// Writes all bytes; complete when it returns.
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()>;
+    /// Writes bytes from `begin` on; complete when it returns. No other user of any bytes is at work.
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()>;
 
-    /// Reads all bytes; complete when it returns.
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()>;
+    /// Reads bytes from `begin` on; complete when it returns. No writer of any bytes is at work.
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()>;
 }
 
 /// New memory on exactly this route.

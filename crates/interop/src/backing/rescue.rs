@@ -21,7 +21,7 @@ pub(crate) fn other(side: Side) -> Side {
 pub(crate) fn read_by_kernel(core: &Core, backing: &dyn Backing, side: Side, data: &mut [u8]) -> Result<()> {
     match side {
         Side::Cl => by_opencl(core, backing, data),
-        Side::Hip => by_hip(core, backing, data),
+        Side::Hip => read_by_hip_kernel(core, backing, 0, data),
     }
 }
 
@@ -38,27 +38,31 @@ fn by_opencl(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> 
     Ok(to.read(queue, data)?)
 }
 
-fn by_hip(core: &Core, backing: &dyn Backing, data: &mut [u8]) -> Result<()> {
+/// Reads bytes from `begin` on by a HIP kernel; complete when it returns. Its user on the bridge's own stream was admitted
+/// as a reader.
+pub(super) fn read_by_hip_kernel(core: &Core, backing: &dyn Backing, begin: usize, data: &mut [u8]) -> Result<()> {
     core.check_stream_runs()?;
     let stream = &core.stream;
-    backing.bring_to_hip(core, Access::Read, &(0..data.len()))?;
+    backing.bring_to_hip(core, Access::Read, &(begin..begin + data.len()))?;
     let mut to = core.hip_device.alloc::<u8>(data.len())?;
-    // SAFETY: the backing has as many bytes, which the stream was admitted to read, and lives until
+    let place = backing.hip_ptr().wrapping_add(begin);
+    // SAFETY: the backing has as many bytes there, which the stream was admitted to read, and lives until
     // the wait below.
-    let from = unsafe { hip::DeviceSlice::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    let from = unsafe { hip::DeviceSlice::<u8>::from_raw_parts(place, data.len(), stream) };
     copy_by_hip(core, from, to.on_mut(stream)?)?;
     Ok(to.copy_to_slice(stream, data)?)
 }
 
-/// Writes all bytes by a HIP kernel; complete when it returns. Its user on the bridge's own stream
+/// Writes bytes from `begin` on by a HIP kernel; complete when it returns. Its user on the bridge's own stream
 /// was admitted as the only one.
-pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, data: &[u8]) -> Result<()> {
+pub(super) fn write_by_kernel(core: &Core, backing: &dyn Backing, begin: usize, data: &[u8]) -> Result<()> {
     core.check_stream_runs()?;
     let stream = &core.stream;
     let from = core.hip_device.alloc_from(stream, data)?;
-    // SAFETY: the backing has as many bytes, which the stream was admitted to write, and lives until
+    let place = backing.hip_ptr().wrapping_add(begin);
+    // SAFETY: the backing has as many bytes there, which the stream was admitted to write, and lives until
     // the wait below.
-    let to = unsafe { hip::DeviceSliceMut::<u8>::from_raw_parts(backing.hip_ptr(), data.len(), stream) };
+    let to = unsafe { hip::DeviceSliceMut::<u8>::from_raw_parts(place, data.len(), stream) };
     copy_by_hip(core, from.on(stream)?, to)?;
     Ok(stream.synchronize()?)
 }

@@ -156,20 +156,30 @@ impl Backing for Staging {
         Ok(())
     }
 
-    fn write(&mut self, core: &Core, data: &[u8]) -> Result<()> {
+    fn write(&mut self, core: &Core, begin: usize, data: &[u8]) -> Result<()> {
+        let alignment = core.context.device().sub_buffer_alignment();
+        let (end, bytes) = (begin + data.len(), self.bytes);
+        // What changes sides later does so as a part, which begins and ends on the grid.
+        let (first, last) = (begin - begin % alignment, end.next_multiple_of(alignment).min(bytes));
         let sides = self.sides.get_mut();
-        sides.cl.write(core, data)?;
-        sides.current.set(&(0..data.len()), Current::Cl);
+        for margin in [first..begin, end..last] {
+            for stale in sides.held_only_by(Current::Hip, &margin) {
+                let on_grid = stale.start - stale.start % alignment..stale.end.next_multiple_of(alignment).min(bytes);
+                sides.copy_to_cl(core, &on_grid)?;
+            }
+        }
+        sides.cl.write(core, begin, data)?;
+        sides.current.set(&(first..last), Current::Cl);
         Ok(())
     }
 
-    fn read(&self, core: &Core, data: &mut [u8]) -> Result<()> {
+    fn read(&self, core: &Core, begin: usize, data: &mut [u8]) -> Result<()> {
         let sides = self.sides.lock();
-        for (stretch, current) in sides.current.within(&(0..data.len())) {
-            let data = &mut data[stretch.clone()];
+        for (stretch, current) in sides.current.within(&(begin..begin + data.len())) {
+            let data = &mut data[stretch.start - begin..stretch.end - begin];
             match current {
                 Current::Hip => sides.read_hip(core, &stretch, data)?,
-                Current::Cl | Current::Both => sides.cl.read_part(core, stretch.start, data)?,
+                Current::Cl | Current::Both => sides.cl.read(core, stretch.start, data)?,
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use platform::Selection;
 
 use super::open::{Libraries, Pair};
 use super::{Bridge, Options, pairing};
+use crate::values::Pairing;
 use crate::{Error, Result};
 
 /// Handles of other code: a library that created its own context and hands it over.
@@ -16,7 +17,7 @@ pub struct ForeignObjects {
     pub device: cl_device_id,
     /// An in-order queue of the context.
     pub queue: cl_command_queue,
-    /// A HIP stream, null for the default stream of [`Options::hip_device`].
+    /// A HIP stream, null for the default stream of the HIP device.
     pub stream: hip_sys::hipStream_t,
 }
 
@@ -27,6 +28,9 @@ impl Bridge {
     /// has no reference count. The bridge's own transfers go through the queue and the stream, in
     /// order with their owner's work. A hand-off waits for everything in them, the owner's work
     /// included. Copies that the owner makes through its own function table are not counted.
+    ///
+    /// The HIP device is that of the stream, or for the default stream the first that pairs with `device`;
+    /// [`Options::hip_device`] can name it.
     ///
     /// # Errors
     /// [`Error::ForeignDevice`] for a device of none of the libraries found,
@@ -65,10 +69,8 @@ impl Bridge {
                 owner: "context or device",
             });
         }
-        let hip_device = libraries.hip.device(options.hip_device.unwrap_or(0))?;
-        let paired_by = pairing::of(libraries.platform(), &hip_device, device)?;
         // SAFETY: the caller's promise about the stream.
-        let stream = unsafe { hip::Stream::from_raw(&hip_device, objects.stream, ()) }?;
+        let (stream, paired_by) = unsafe { stream_beside(&libraries, device, objects.stream, options.hip_device) }?;
         let queue = clmgr::Queue::clone(&queue);
         libraries.join(
             Pair {
@@ -102,4 +104,38 @@ impl Bridge {
         }
         Ok(clmgr::Queue::clone(&queue))
     }
+}
+
+/// The stream on this HIP device, or if none is named on the first device that pairs with the OpenCL device and has the
+/// stream.
+///
+/// # Safety
+/// As [`Bridge::adopt`] about the stream.
+unsafe fn stream_beside(
+    libraries: &Libraries<'_>,
+    device: &clmgr::Device,
+    raw: hip_sys::hipStream_t,
+    named: Option<usize>,
+) -> Result<(hip::Stream, Pairing)> {
+    let on = |ordinal: usize| {
+        let hip_device = libraries.hip.device(ordinal)?;
+        let paired_by = pairing::of(libraries.platform(), &hip_device, device)?;
+        // SAFETY: the caller's promise.
+        let stream = unsafe { hip::Stream::from_raw(&hip_device, raw, ()) }?;
+        Ok((stream, paired_by))
+    };
+    if let Some(ordinal) = named {
+        return on(ordinal);
+    }
+    let mut refused = None;
+    // A machine without any yields device 0's error.
+    for ordinal in 0..libraries.hip.device_count()?.max(1) {
+        match on(ordinal) {
+            // What is wrong with the device that pairs says more.
+            Err(Error::NoPair { .. }) if refused.is_some() => {}
+            Err(error) => refused = Some(error),
+            found => return found,
+        }
+    }
+    Err(refused.unwrap_or(Error::ForeignDevice { looked_at: 0 }))
 }

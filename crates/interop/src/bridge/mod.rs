@@ -52,7 +52,7 @@ pub struct Options {
     pub policy: Policy,
     /// Index into the OpenCL devices of [`clmgr::Manager::devices`]; `None` finds the pair.
     pub opencl_device: Option<usize>,
-    /// HIP device ordinal; `None` takes 0.
+    /// HIP device ordinal; `None` takes 0, and for [`Bridge::adopt`] the stream's device, or the OpenCL device's pair.
     pub hip_device: Option<usize>,
     /// Uses exactly this hand-off; `None` takes [`Grade::Host`] if it was proven, else [`Grade::Callback`].
     ///

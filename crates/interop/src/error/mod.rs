@@ -59,6 +59,16 @@ pub enum Error {
         /// The length in elements.
         len: usize,
     },
+    /// A fill whose pattern does not fit.
+    #[error(
+        "a pattern of {pattern} bytes does not fill {bytes} bytes; use one of 1, 2, 4, 8 or 16 bytes, a whole number of times"
+    )]
+    Pattern {
+        /// Its length in bytes.
+        pattern: usize,
+        /// The bytes to fill.
+        bytes: usize,
+    },
     /// Two parts of one buffer share an element.
     #[error(
         "the parts {}..{} and {}..{} overlap; parts of one buffer must be disjoint",

@@ -45,7 +45,7 @@ impl Word {
     pub(super) fn new(core: &Core, rescue: &hip::Stream) -> Result<Self> {
         // A cache line, so that no two words share one.
         let mut memory = backing::allocate(core, Route::SvmCoarse, 64)?;
-        memory.write(core, &[0; 64])?;
+        memory.write(core, 0, &[0; 64])?;
         core.queue.finish()?;
         Ok(Self {
             address: memory.hip_ptr().expose_provenance(),

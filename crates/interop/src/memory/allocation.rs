@@ -73,7 +73,7 @@ impl SharedAllocation {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut memory = backing::allocate(&self.core, route, data.len())?;
         // The memory has no other user yet.
-        memory.write(&self.core, data)?;
+        memory.write(&self.core, 0, data)?;
         let mut new = Self::new(&self.core, memory, self.alignment)?;
         new.next = next;
         if let Some(handoff) = &self.wanted {
@@ -107,6 +107,11 @@ impl SharedAllocation {
 
     pub(crate) fn handoff(&self) -> &dyn Handoff {
         &**self.handoff
+    }
+
+    /// The address that each API uses, OpenCL's first, where both are known.
+    pub(crate) fn addresses(&self) -> Option<(usize, usize)> {
+        Some((self.backing.cl_address()?, self.backing.hip_ptr().addr()))
     }
 
     /// All bytes.
@@ -236,15 +241,15 @@ impl SharedAllocation {
         Ok(brought)
     }
 
-    /// Writes all bytes. The outer error is that of the waiting, the inner one of the route.
-    pub(crate) fn write(&mut self, data: &[u8]) -> Result<Result<()>> {
+    /// Writes bytes from `begin` on, as a user of all. The outer error is that of the waiting, the inner one of the route.
+    pub(crate) fn write(&mut self, begin: usize, data: &[u8]) -> Result<Result<()>> {
         let user = self.user_of(self.backing.transfers_by());
         let range = self.bytes();
         let claim = self.claim(Access::Write, &range);
         let order = By::new(&**self.handoff, self.subject());
         let (core, backing) = (&self.core, &mut self.backing);
         let (written, _) = VIEWS.admit(&self.view, &order, &user, claim, |uses| {
-            let written = backing.write(core, data);
+            let written = backing.write(core, begin, data);
             if written.is_ok() {
                 // Some drivers run what waits for an event that failed.
                 uses.check()?;
@@ -254,12 +259,14 @@ impl SharedAllocation {
         Ok(written)
     }
 
-    /// Reads all bytes, as [`write`](Self::write).
-    pub(crate) fn read(&self, data: &mut [u8]) -> Result<Result<()>> {
-        self.read_by(self.backing.transfers_by(), || self.backing.read(&self.core, data))
+    /// Reads bytes from `begin` on, as [`write`](Self::write).
+    pub(crate) fn read(&self, begin: usize, data: &mut [u8]) -> Result<Result<()>> {
+        self.read_by(self.backing.transfers_by(), || {
+            self.backing.read(&self.core, begin, data)
+        })
     }
 
-    /// As [`read`](Self::read), by a kernel of the API that does not transfer.
+    /// Reads all bytes, by a kernel of the API that does not transfer.
     fn read_otherwise(&self, data: &mut [u8]) -> Result<()> {
         let side = backing::other(self.backing.transfers_by());
         self.read_by(side, || {
@@ -296,7 +303,7 @@ impl SharedAllocation {
     fn rescue(&self) -> Result<Vec<u8>> {
         let _scope = self.core.meter.scope(Category::DataSet);
         let mut data = vec![0; self.backing.bytes()];
-        if let Err(error) = self.read(&mut data)? {
+        if let Err(error) = self.read(0, &mut data)? {
             self.read_otherwise(&mut data).map_err(|second| Error::Failed {
                 tried: vec![
                     (self.route(), error.to_string()),

@@ -9,18 +9,16 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::Shared;
 use super::allocation::SharedAllocation;
 use super::range::check_range;
+use super::{MemoryFacts, Shared};
 use crate::Result;
 use crate::access::Hold;
 use crate::backing::{Backing, ClPart, SubBuffer};
-use crate::core::Core;
 
 /// What both kinds of access by OpenCL know.
 struct Cl<'a> {
-    core: &'a Core,
-    backing: &'a dyn Backing,
+    allocation: &'a SharedAllocation,
     /// In elements of the whole buffer.
     range: Range<usize>,
     element: usize,
@@ -31,8 +29,7 @@ struct Cl<'a> {
 impl<'a> Cl<'a> {
     fn new<T: Pod>(allocation: &'a SharedAllocation, range: Range<usize>, part: ClPart, hold: Hold) -> Self {
         Self {
-            core: &allocation.core,
-            backing: allocation.backing(),
+            allocation,
             range,
             element: size_of::<T>(),
             part,
@@ -48,21 +45,20 @@ impl<'a> Cl<'a> {
     }
 
     fn range(&self, range: &Range<usize>) -> Result<ClRange<'_>> {
-        let part = ClPart::of(self.core, self.backing, self.bytes(range)?)?;
-        Ok(ClRange {
-            backing: self.backing,
-            part,
-        })
+        let backing = self.allocation.backing();
+        let part = ClPart::of(&self.allocation.core, backing, self.bytes(range)?)?;
+        Ok(ClRange { backing, part })
     }
 
     fn mem_arg(&self) -> Result<clmgr::Arg<'_>> {
-        self.backing.mem_arg()
+        self.allocation.backing().mem_arg()
     }
 
     fn mem_range(&self, range: &Range<usize>) -> Result<ClRange<'_>> {
-        let object: SubBuffer = ClPart::object(self.core, self.backing, self.bytes(range)?)?;
+        let backing = self.allocation.backing();
+        let object: SubBuffer = ClPart::object(&self.allocation.core, backing, self.bytes(range)?)?;
         Ok(ClRange {
-            backing: self.backing,
+            backing,
             part: ClPart::Object(object),
         })
     }
@@ -107,7 +103,7 @@ macro_rules! cl_guard {
             #[doc = $rule]
             #[must_use]
             pub fn arg(&self) -> clmgr::Arg<'_> {
-                self.cl.part.arg(self.cl.backing)
+                self.cl.part.arg(self.cl.allocation.backing())
             }
 
             /// The elements of `range`, counted from the guard's first, as a separate argument.
@@ -174,6 +170,12 @@ pub struct ClGuardMut<'a, T: Pod> {
 cl_guard!(ClGuardMut, "The kernel may read and write it.");
 
 impl<T: Pod> ClGuardMut<'_, T> {
+    /// What is known about the whole buffer's memory, which stays the same while the guard lives.
+    #[must_use]
+    pub fn facts(&self) -> MemoryFacts {
+        MemoryFacts::of(self.cl.allocation)
+    }
+
     /// The memory as a buffer object, for code that takes nothing else: the buffer itself, or a view
     /// of shared virtual memory. For a part, this is the whole buffer, of which only the part may be
     /// touched; see [`mem_range`](Self::mem_range).
@@ -225,18 +227,25 @@ impl<'a, T: Pod> HipGuard<'a, T> {
 
 /// Read and write access for HIP work on one stream.
 #[must_use = "access ends with the guard"]
-#[derive(Debug)]
 pub struct HipGuardMut<'a, T: Pod> {
+    allocation: &'a SharedAllocation,
     slice: hip::DeviceSliceMut<'a, T>,
     buffer: PhantomData<&'a mut Shared<T>>,
 }
 
 impl<'a, T: Pod> HipGuardMut<'a, T> {
-    pub(crate) fn new(slice: hip::DeviceSliceMut<'a, T>) -> Self {
+    pub(crate) fn new(allocation: &'a SharedAllocation, slice: hip::DeviceSliceMut<'a, T>) -> Self {
         Self {
+            allocation,
             slice,
             buffer: PhantomData,
         }
+    }
+
+    /// What is known about the whole buffer's memory, which stays the same while the guard lives.
+    #[must_use]
+    pub fn facts(&self) -> MemoryFacts {
+        MemoryFacts::of(self.allocation)
     }
 
     /// The elements, to be read and written on the guard's stream.
@@ -258,5 +267,11 @@ impl<'a, T: Pod> HipGuardMut<'a, T> {
     /// The elements, for as long as the buffer is borrowed.
     pub(crate) fn into_slice(self) -> hip::DeviceSliceMut<'a, T> {
         self.slice
+    }
+}
+
+impl<T: Pod> fmt::Debug for HipGuardMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HipGuardMut").field(&self.slice).finish()
     }
 }

@@ -134,7 +134,10 @@ impl<'a, T: Pod> PartMut<'a, T> {
     pub fn hip_mut<'g>(&'g mut self, stream: &'g hip::Stream) -> Result<HipGuardMut<'g, T>> {
         self.whole.check_writable()?;
         let allocation = self.take_hip(stream, Access::Write)?;
-        Ok(HipGuardMut::new(allocation.slice_mut(stream, self.range.clone())))
+        Ok(HipGuardMut::new(
+            allocation,
+            allocation.slice_mut(stream, self.range.clone()),
+        ))
     }
 
     /// The elements before `middle`, counted from the part's first, and those from there on.

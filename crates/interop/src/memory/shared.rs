@@ -6,7 +6,8 @@ use bytemuck::Pod;
 use parking_lot::Mutex;
 
 use super::allocation::SharedAllocation;
-use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut};
+use super::range::check_part;
+use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, MemoryFacts};
 use crate::access::Sides;
 use crate::backing::{self, Backing, ClPart};
 use crate::core::Core;
@@ -249,8 +250,13 @@ impl<T: Pod> Shared<T> {
     /// address.
     #[must_use]
     pub fn addresses(&self) -> Option<(usize, usize)> {
-        let backing = self.backing();
-        Some((backing.cl_address()?, backing.hip_ptr().addr()))
+        self.allocation().addresses()
+    }
+
+    /// What is known about the memory in use.
+    #[must_use]
+    pub fn facts(&self) -> MemoryFacts {
+        MemoryFacts::of(self.allocation())
     }
 
     /// Read access for kernels on `queue`.
@@ -307,7 +313,8 @@ impl<T: Pod> Shared<T> {
             *allocation = allocation.failed_over("hand-off to HIP", error, None)?;
             allocation.grant_hip(stream, Access::Write, &allocation.bytes())??;
         }
-        Ok(HipGuardMut::new(allocation.slice_mut(stream, 0..self.len)))
+        let allocation = &*allocation;
+        Ok(HipGuardMut::new(allocation, allocation.slice_mut(stream, 0..self.len)))
     }
 
     /// Fills the buffer from host memory and returns when the bytes have arrived. Counted as
@@ -321,6 +328,26 @@ impl<T: Pod> Shared<T> {
         self.write_as(Category::Input, "upload", data)
     }
 
+    /// Fills the elements from `offset` on, as many as `data` has, as [`upload`](Self::upload) fills all. It waits for
+    /// every user of the buffer, whatever its part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Empty`] for no elements, and as [`upload`](Self::upload).
+    #[track_caller]
+    pub fn upload_at(&mut self, offset: usize, data: &[T]) -> Result<()> {
+        check_part(offset, data.len(), self.len)?;
+        self.check_writable()?;
+        let allocation = self.allocation.collapse();
+        let _scope = allocation.core.meter.scope(Category::Input);
+        let (begin, data) = (offset * size_of::<T>(), bytemuck::cast_slice(data));
+        if let Err(error) = allocation.write(begin, data)? {
+            // The other elements go along.
+            *allocation = allocation.failed_over("upload", error, None)?;
+            allocation.write(begin, data)??;
+        }
+        Ok(())
+    }
+
     /// Writes all elements; what it does is counted so.
     #[track_caller]
     pub(crate) fn write_as(&mut self, category: Category, during: &'static str, data: &[T]) -> Result<()> {
@@ -329,7 +356,7 @@ impl<T: Pod> Shared<T> {
         let allocation = self.allocation.collapse();
         let _scope = allocation.core.meter.scope(category);
         let data = bytemuck::cast_slice(data);
-        if let Err(error) = allocation.write(data)? {
+        if let Err(error) = allocation.write(0, data)? {
             *allocation = allocation.failed_over(during, error, Some(data))?;
         }
         Ok(())
@@ -344,9 +371,20 @@ impl<T: Pod> Shared<T> {
     #[track_caller]
     pub fn download(&self, data: &mut [T]) -> Result<()> {
         self.check_length("download", data.len())?;
+        self.download_at(0, data)
+    }
+
+    /// Copies the elements from `offset` on, as many as `data` has room for, as [`download`](Self::download) copies
+    /// all. It waits for every writer of the buffer, whatever its part.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::Empty`] for no elements, and as [`download`](Self::download).
+    #[track_caller]
+    pub fn download_at(&self, offset: usize, data: &mut [T]) -> Result<()> {
+        check_part(offset, data.len(), self.len)?;
         let _scope = self.core().meter.scope(Category::Result);
-        let data = bytemuck::cast_slice_mut(data);
-        self.as_reader("download", |allocation| allocation.read(data))?;
+        let (begin, data) = (offset * size_of::<T>(), bytemuck::cast_slice_mut(data));
+        self.as_reader("download", |allocation| allocation.read(begin, data))?;
         Ok(())
     }
 

@@ -62,6 +62,11 @@ impl Meter {
         Scope::enter(category)
     }
 
+    /// Counts a copy that a kernel of this crate makes, as a call of the tables would be.
+    pub(crate) fn note(&self, function: &'static str, bytes: usize) {
+        self.ledger.add(&ledger::Copied::now(function, bytes));
+    }
+
     /// Resets the counts: the proofs made while a bridge is opened are not its user's copies.
     pub(crate) fn clear(&self) {
         self.ledger.clear();
