@@ -23,6 +23,9 @@ pub struct Options {
 /// The name that the dynamic linker looks for, which `crates/interop-capi/build.rs` writes into the library.
 const SONAME: &str = "libhipcl.so.0";
 
+/// The headers, in their folder and in `include`.
+const HEADERS: [&str; 3] = ["hipcl.h", "hipcl.hpp", "hipcl/manager_opencl.hpp"];
+
 /// Builds the library with optimisation and copies it.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let (sh, cargo) = (workspace.shell()?, cargo());
@@ -41,15 +44,14 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 
 fn install(built: &Path, headers: &Path, prefix: &Path) -> Result<()> {
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
-    for folder in [&lib, &include] {
-        fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
-    }
-    for (from, to) in [
+    let mut files = vec![
         (built.join("libhipcl_c.so"), lib.join(SONAME)),
         (built.join("libhipcl_c.a"), lib.join("libhipcl.a")),
-        (headers.join("hipcl.h"), include.join("hipcl.h")),
-        (headers.join("hipcl.hpp"), include.join("hipcl.hpp")),
-    ] {
+    ];
+    files.extend(HEADERS.map(|header| (headers.join(header), include.join(header))));
+    for (from, to) in files {
+        let folder = to.parent().unwrap_or(prefix);
+        fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
         fs::copy(&from, &to).map_err(|error| Error::io(to.display(), error))?;
     }
     let link = lib.join("libhipcl.so");
@@ -71,21 +73,18 @@ mod tests {
             folder.path().join("headers"),
             folder.path().join("prefix"),
         );
-        for (folder, file) in [
-            (&built, "libhipcl_c.so"),
-            (&built, "libhipcl_c.a"),
-            (&headers, "hipcl.h"),
-            (&headers, "hipcl.hpp"),
-        ] {
-            fs::create_dir_all(folder).unwrap();
-            fs::write(folder.join(file), file).unwrap();
+        let libraries = ["libhipcl_c.so", "libhipcl_c.a"].map(|file| (built.join(file), file));
+        let headers_there = HEADERS.map(|file| (headers.join(file), file));
+        for (path, text) in libraries.into_iter().chain(headers_there) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         for _ in 0..2 {
             install(&built, &headers, &prefix).unwrap();
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so.0")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.a")).unwrap(), b"libhipcl_c.a");
-            for header in ["hipcl.h", "hipcl.hpp"] {
+            for header in HEADERS {
                 assert_eq!(
                     fs::read(prefix.join("include").join(header)).unwrap(),
                     header.as_bytes()
