@@ -52,6 +52,9 @@
 
 // The old headers included OpenCL's, so this one does if it is there. No OpenCL library is linked for this header.
 #if __has_include(<CL/cl.h>)
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 300
+#endif
 #include <CL/cl.h>
 #else
 typedef struct _cl_platform_id *cl_platform_id;
@@ -290,7 +293,7 @@ inline std::size_t product(std::size_t count, std::size_t size, const char *what
 
 class Memory;
 
-// A queue that a hand-over waits for.
+// A queue that a hand-off waits for.
 struct KnownQueue {
     hipcl::Queue handle;
     cl_command_queue raw;
@@ -341,7 +344,7 @@ class Session : public std::enable_shared_from_this<Session> {
         return remember(std::move(handle), raw);
     }
 
-    // Hand-overs wait for this queue as long as the result lives.
+    // Hand-offs wait for this queue as long as the result lives.
     std::shared_ptr<KnownQueue> known(cl_command_queue raw) {
         not_null(raw, "the command queue");
         {
@@ -2045,7 +2048,7 @@ class GPUMemoryManager {
     GPUMemoryManager() = delete;
 };
 
-// A queue of another owner. Hand-overs to HIP wait for it as long as this lives.
+// A queue of another owner. Hand-offs to HIP wait for it as long as this lives.
 class ExternalQueueWrapper {
   public:
     // In order, and of this program's own context or a registered one.

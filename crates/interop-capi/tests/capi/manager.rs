@@ -125,3 +125,14 @@ fn the_same_program_uses_rocblas_and_rocsolver_after_ten_changed_lines() {
         assert!(text.contains("copies of the data set 0 bytes"), "{text}");
     }
 }
+
+#[test]
+fn the_guide_from_manager_opencl_is_right() {
+    tried(&example("moving.cpp"), &[], "the_guide_from_manager_opencl_is_right");
+}
+
+#[test]
+fn what_the_guide_says_about_the_zero_copy_note_is_right() {
+    let test = "what_the_guide_says_about_the_zero_copy_note_is_right";
+    tried(&example("zero_copy_note.cpp"), &[], test);
+}
