@@ -15,7 +15,8 @@
 // this header knows: those of the pool, and those that buffers and ExternalQueueWrapper were created with. From then on
 // it is hipcl's, until the next call on the buffer (GetCLMem(), SetAsKernelArg(), Write(), ExecuteKernel() with it),
 // which waits for HIP. So call one of these again before you enqueue OpenCL commands of your own. Transfers and launches
-// of this header run in the order of the calls, whatever their queues.
+// of this header run in the order of the calls, whatever their queues. A transfer also runs after the commands that the
+// program itself has enqueued on queues of the pool.
 //
 // Threads. Different buffers may be used on different threads, and the engine, the pool and the caches on all of them. A
 // buffer is used on one thread at a time, as before.
@@ -295,8 +296,11 @@ class Memory;
 
 // A queue that a hand-off waits for.
 struct KnownQueue {
+    KnownQueue(hipcl::Queue handle, cl_command_queue raw) : handle(std::move(handle)), raw(raw) {}
     hipcl::Queue handle;
-    cl_command_queue raw;
+    const cl_command_queue raw;
+    // Whether the program has it, and may have enqueued commands of its own.
+    std::atomic<bool> is_given{false};
 };
 
 // A bridge, OpenCL's functions, and what runs on them.
@@ -316,12 +320,14 @@ class Session : public std::enable_shared_from_this<Session> {
     }
 
     static std::shared_ptr<Session> adopt(cl_context context, cl_device_id device, cl_command_queue queue) {
-        return std::make_shared<Session>(hipcl::Bridge::adopt(context, device, queue, nullptr));
+        auto session = std::make_shared<Session>(hipcl::Bridge::adopt(context, device, queue, nullptr));
+        (void)session->give_main();
+        return session;
     }
 
     explicit Session(hipcl::Bridge opened)
         : bridge(std::move(opened)), native(bridge.native()), cl(native.platform, native.device), lending(bridge.queue()),
-          main(std::make_shared<KnownQueue>(KnownQueue{bridge.main_queue(), native.queue})) {
+          main(std::make_shared<KnownQueue>(bridge.main_queue(), native.queue)) {
         queues_.push_back(main);
         best_route_ = bridge.alloc<float>(1).info().route;
     }
@@ -354,19 +360,28 @@ class Session : public std::enable_shared_from_this<Session> {
                 if (queue && queue->raw == raw) return queue;
             }
         }
-        return remember(bridge.adopt(raw), raw);
+        auto queue = remember(bridge.adopt(raw), raw);
+        queue->is_given = true;
+        return queue;
+    }
+    // The main queue, for the program.
+    cl_command_queue give_main() noexcept {
+        main->is_given = true;
+        return main->raw;
     }
 
     // Waits for everything that was enqueued.
     void finish_all() {
-        std::vector<std::shared_ptr<KnownQueue>> queues;
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            for (const auto &weak : queues_) {
-                if (auto queue = weak.lock()) queues.push_back(std::move(queue));
-            }
+        for (const auto &queue : queues()) queue->handle.finish();
+    }
+
+    std::vector<std::shared_ptr<KnownQueue>> queues() {
+        std::vector<std::shared_ptr<KnownQueue>> living;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (const auto &weak : queues_) {
+            if (auto queue = weak.lock()) living.push_back(std::move(queue));
         }
-        for (const auto &queue : queues) queue->handle.finish();
+        return living;
     }
 
     void remember(cl_mem object, const std::shared_ptr<Memory> &memory) {
@@ -428,7 +443,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   private:
     std::shared_ptr<KnownQueue> remember(hipcl::Queue handle, cl_command_queue raw) {
-        auto queue = std::make_shared<KnownQueue>(KnownQueue{std::move(handle), raw});
+        auto queue = std::make_shared<KnownQueue>(std::move(handle), raw);
         const std::lock_guard<std::mutex> lock(mutex_);
         queues_.erase(std::remove_if(queues_.begin(), queues_.end(), [](const auto &weak) { return weak.expired(); }),
                       queues_.end());
@@ -674,6 +689,16 @@ class Memory : public std::enable_shared_from_this<Memory> {
         const std::lock_guard<std::mutex> lock(session_->launching);
         std::vector<cl_event> waits;
         add_waits(writes, waits);
+        // And behind what the program has enqueued itself.
+        std::vector<Event> marks;
+        for (const auto &other : session_->queues()) {
+            if (!other->is_given || other->raw == queue()) continue;
+            cl_event mark = nullptr;
+            CheckCLError(session_->cl.EnqueueMarkerWithWaitList(other->raw, 0, nullptr, &mark), "clEnqueueMarkerWithWaitList");
+            marks.emplace_back(session_, mark);
+            waits.push_back(mark);
+            CheckCLError(session_->cl.Flush(other->raw), "clFlush");
+        }
         cl_event raw = nullptr;
         const cl_event *const list = waits.empty() ? nullptr : waits.data();
         CheckCLError(enqueue(static_cast<cl_uint>(waits.size()), list, &raw), operation);
@@ -954,9 +979,7 @@ class CommandQueuePool {
         for (const auto &queue : queues) queue->handle.finish();
     }
 
-    static cl_command_queue GetNextQueue() {
-        return use([](Pool &pool) { return pool.given++ % pool.queues.size(); });
-    }
+    static cl_command_queue GetNextQueue() { return use(next, true); }
     static cl_command_queue GetQueue(std::size_t index) {
         return use([&](Pool &pool) {
             if (index >= pool.queues.size()) {
@@ -997,6 +1020,7 @@ class CommandQueuePool {
     }
 
   private:
+    friend class OpenCLComputeEngine;
     struct Pool {
         std::mutex mutex;
         std::vector<std::shared_ptr<detail::KnownQueue>> queues;
@@ -1011,12 +1035,16 @@ class CommandQueuePool {
     static std::size_t current(const Pool &pool) {
         return pool.queues.empty() || pool.given == 0 ? 0 : (pool.given - 1) % pool.queues.size();
     }
-    template <class Choose> static cl_command_queue use(Choose choose) {
+    static std::size_t next(Pool &pool) { return pool.given++ % pool.queues.size(); }
+    // For commands of this header.
+    static cl_command_queue own_next() { return use(next, false); }
+    template <class Choose> static cl_command_queue use(Choose choose, bool is_given = true) {
         Pool &pool = one();
         const std::lock_guard<std::mutex> lock(pool.mutex);
         if (pool.queues.empty()) throw OpenCLError("the queue pool is empty; call CommandQueuePool::Initialize() first");
         const std::size_t index = choose(pool);
         pool.usage[index]++;
+        if (is_given) pool.queues[index]->is_given = true;
         return pool.queues[index]->raw;
     }
     static std::vector<std::shared_ptr<detail::KnownQueue>> all() {
@@ -1816,7 +1844,7 @@ class OpenCLComputeEngine {
 
     std::unique_ptr<GPUMemoryBuffer> CreateBuffer(std::size_t num_elements, MemoryType type = MemoryType::GPU_READ_WRITE) {
         const auto session = detail::session();
-        return counted(std::make_unique<GPUMemoryBuffer>(session->native.context, CommandQueuePool::GetNextQueue(),
+        return counted(std::make_unique<GPUMemoryBuffer>(session->native.context, CommandQueuePool::own_next(),
                                                          num_elements, type));
     }
     std::unique_ptr<GPUMemoryBuffer> CreateBufferWithData(const ComplexVector &data,
@@ -1829,7 +1857,7 @@ class OpenCLComputeEngine {
         static_assert(std::is_trivially_copyable<T>::value, "elements are copied as bytes");
         const auto session = detail::session();
         const void *const bytes = data.data();
-        return counted(std::make_unique<GPUMemoryBuffer>(session->native.context, CommandQueuePool::GetNextQueue(), bytes,
+        return counted(std::make_unique<GPUMemoryBuffer>(session->native.context, CommandQueuePool::own_next(), bytes,
                                                          data.size() * sizeof(T), data.size(), type));
     }
 
@@ -1864,7 +1892,7 @@ class OpenCLComputeEngine {
 
     std::unique_ptr<BufferFactory> CreateBufferFactory(const BufferConfig &config = BufferConfig::Default()) {
         const auto session = detail::session();
-        return std::make_unique<BufferFactory>(session->native.context, CommandQueuePool::GetNextQueue(),
+        return std::make_unique<BufferFactory>(session->native.context, CommandQueuePool::own_next(),
                                                session->native.device, config);
     }
     std::unique_ptr<IMemoryBuffer> CreateHybridBuffer(std::size_t num_elements,
@@ -1908,7 +1936,7 @@ class OpenCLComputeEngine {
 
     detail::Event launch(cl_kernel kernel, const std::vector<cl_mem> &buffers, const std::array<std::size_t, 3> &global,
                          const std::array<std::size_t, 3> &local) {
-        auto event = detail::launched(detail::session(), CommandQueuePool::GetNextQueue(), kernel, buffers, global, local);
+        auto event = detail::launched(detail::session(), CommandQueuePool::own_next(), kernel, buffers, global, local);
         launches_++;
         return event;
     }
@@ -1941,7 +1969,7 @@ class OpenCLManager {
     OpenCLManager &operator=(const OpenCLManager &) = delete;
 
     cl_context GetContext() const { return detail::session()->native.context; }
-    cl_command_queue GetQueue() const { return detail::session()->native.queue; }
+    cl_command_queue GetQueue() const { return detail::session()->give_main(); }
     cl_device_id GetDevice() const { return detail::session()->native.device; }
     cl_platform_id GetPlatform() const { return detail::session()->native.platform; }
     std::string GetDeviceInfo() const { return OpenCLCore::GetInstance().GetDeviceInfo(); }
@@ -1965,14 +1993,14 @@ class OpenCLManager {
     void ClearKernelCache() { KernelProgramCache::Clear(); }
 
     std::unique_ptr<GPUMemoryBuffer> CreateBuffer(std::size_t num_elements, MemoryType type) {
-        return std::make_unique<GPUMemoryBuffer>(GetContext(), GetQueue(), num_elements, type);
+        return std::make_unique<GPUMemoryBuffer>(GetContext(), own_queue(), num_elements, type);
     }
     // 0 bytes are those of `num_elements` complex numbers.
     std::unique_ptr<GPUMemoryBuffer> CreateBufferWithData(std::size_t num_elements, const void *host_data,
                                                           std::size_t data_size_bytes = 0,
                                                           MemoryType type = MemoryType::GPU_READ_ONLY) {
         const std::size_t all = detail::product(num_elements, sizeof(ComplexFloat), "CreateBufferWithData");
-        return std::make_unique<GPUMemoryBuffer>(GetContext(), GetQueue(), host_data,
+        return std::make_unique<GPUMemoryBuffer>(GetContext(), own_queue(), host_data,
                                                  data_size_bytes == 0 ? all : data_size_bytes, num_elements, type);
     }
     // A cl_mem of another owner, used in place.
@@ -1990,7 +2018,7 @@ class OpenCLManager {
     static ExternalBufferInfo GetBufferInfo(cl_mem buffer) { return ExternalBufferInfo::Query(buffer); }
     // A queue of the buffer's context: this program's own, or that of RegisterExternalContext(). It is not the caller's.
     cl_command_queue GetQueueForBuffer(cl_mem buffer) const {
-        return detail::session_of(detail::context_of(detail::session()->cl, buffer))->native.queue;
+        return detail::session_of(detail::context_of(detail::session()->cl, buffer))->give_main();
     }
 
     void RegisterBuffer(const std::string &name, std::shared_ptr<GPUMemoryBuffer> buffer) {
@@ -2028,6 +2056,7 @@ class OpenCLManager {
 
   private:
     OpenCLManager() = default;
+    static cl_command_queue own_queue() { return detail::session()->native.queue; }
     mutable std::mutex mutex_;
     std::map<std::string, std::weak_ptr<GPUMemoryBuffer>> named_;
 };
@@ -2295,7 +2324,7 @@ class ExternalContextManager {
     }
     ExternalContextInfo GetContextInfo(cl_context context) const {
         const auto session = detail::session_of(context);
-        return {session->native.context, session->native.device, session->native.queue};
+        return {session->native.context, session->native.device, session->give_main()};
     }
     // The whole buffer, in place.
     std::unique_ptr<IMemoryBuffer> WrapExternalBuffer(cl_mem buffer) const {

@@ -47,6 +47,11 @@ struct Other {
     cl_mem (*create_buffer)(cl_context, cl_mem_flags, std::size_t, void *, cl_int *);
     cl_int (*release_mem)(cl_mem);
     cl_int (*mem_info)(cl_mem, cl_uint, std::size_t, void *, std::size_t *);
+    cl_event (*create_user_event)(cl_context, cl_int *);
+    cl_int (*set_status)(cl_event, cl_int);
+    cl_int (*event_info)(cl_event, cl_uint, std::size_t, void *, std::size_t *);
+    cl_int (*launch)(cl_command_queue, cl_kernel, cl_uint, const std::size_t *, const std::size_t *, const std::size_t *,
+                     cl_uint, const cl_event *, cl_event *);
 
     explicit Other(cl_platform_id platform) {
         detail::OpenCL::load(platform, 4, create_context);
@@ -56,6 +61,10 @@ struct Other {
         detail::OpenCL::load(platform, 14, create_buffer);
         detail::OpenCL::load(platform, 18, release_mem);
         detail::OpenCL::load(platform, 20, mem_info);
+        detail::OpenCL::load(platform, 42, event_info);
+        detail::OpenCL::load(platform, 59, launch);
+        detail::OpenCL::load(platform, 84, create_user_event);
+        detail::OpenCL::load(platform, 85, set_status);
     }
     cl_mem buffer(cl_context context, cl_mem_flags flags, std::size_t bytes) const {
         cl_int error = -1;
@@ -125,6 +134,29 @@ static void kernels_hip_and_transfers_take_turns(OpenCLComputeEngine &engine) {
         }
         CHECK(buffer->ReadPartial(3).size() == 3 && buffer->ReadPartial(3)[2] == found[2]);
     }
+}
+
+// The program's own launch on a queue of the pool, held back by an event: a transfer on another queue comes after it.
+static void transfers_come_after_the_programs_own_commands(OpenCLComputeEngine &engine, const Other &other) {
+    const auto buffer = engine.CreateBufferWithData(ramp(), MemoryType::GPU_READ_WRITE);
+    const cl_kernel twice = engine.GetKernel(engine.LoadProgram(SOURCE), "twice");
+    const auto view = buffer->AsMemoryBuffer();
+    view->SetAsKernelArg(twice, 0);
+    cl_int error = -1, state = -1;
+    const cl_event held = other.create_user_event(OpenCLCore::GetInstance().GetContext(), &error);
+    CHECK(error == CL_SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        const cl_command_queue queue = CommandQueuePool::GetNextQueue();
+        if (i == 0) CHECK(other.launch(queue, twice, 1, nullptr, &ALL[0], nullptr, 1, &held, nullptr) == CL_SUCCESS);
+    }
+    ComplexVector found;
+    const cl_event read = view->ReadAsync(found);
+    CHECK(other.event_info(read, 0x11D3, sizeof state, &state, nullptr) == CL_SUCCESS && state != 0);
+    CHECK(other.set_status(held, 0) == CL_SUCCESS);
+    engine.WaitForEvent(read);
+    CHECK(found[3] == 2.0f * ramp()[3] && found.back() == 2.0f * ramp().back());
+    engine.ReleaseEvent(read);
+    engine.ReleaseEvent(held);
 }
 
 static void buffers_refuse_what_they_cannot_do(OpenCLComputeEngine &engine) {
@@ -310,6 +342,7 @@ int main() {
     {
         const Other other(OpenCLCore::GetInstance().GetPlatform());
         kernels_hip_and_transfers_take_turns(engine);
+        transfers_come_after_the_programs_own_commands(engine, other);
         buffers_refuse_what_they_cannot_do(engine);
         const std::uint64_t copied = engine.GetCounters().data_set;
         memory_of_another_owner_is_used_in_place(engine, other);
