@@ -159,6 +159,34 @@ static void transfers_come_after_the_programs_own_commands(OpenCLComputeEngine &
     engine.ReleaseEvent(held);
 }
 
+// The same for HIP's turn: it begins when the held launch has ended.
+static void hand_offs_wait_for_the_programs_own_commands(OpenCLComputeEngine &engine, const Other &other) {
+    const auto buffer = engine.CreateHybridBuffer(LEN);
+    buffer->Write(ramp());
+    const cl_kernel twice = engine.GetKernel(engine.LoadProgram(SOURCE), "twice");
+    buffer->SetAsKernelArg(twice, 0);
+    cl_int error = -1, state = -1;
+    const cl_event held = other.create_user_event(OpenCLCore::GetInstance().GetContext(), &error);
+    CHECK(error == CL_SUCCESS);
+    cl_event ended = nullptr;
+    const cl_command_queue queue = CommandQueuePool::GetNextQueue();
+    CHECK(other.launch(queue, twice, 1, nullptr, &ALL[0], nullptr, 1, &held, &ended) == CL_SUCCESS);
+    std::atomic<bool> waits{false};
+    std::thread owner([&] {
+        while (!waits) std::this_thread::yield();
+        CHECK(other.set_status(held, 0) == CL_SUCCESS);
+    });
+    waits = true;
+    hipcl::Buffer &shared = buffer->GetSharedBuffer();
+    CHECK(other.event_info(ended, 0x11D3, sizeof state, &state, nullptr) == CL_SUCCESS && state == 0);
+    ComplexVector found(LEN);
+    shared.download(found.data(), LEN);
+    CHECK(found[3] == 2.0f * ramp()[3]);
+    owner.join();
+    engine.ReleaseEvent(ended);
+    engine.ReleaseEvent(held);
+}
+
 static void buffers_refuse_what_they_cannot_do(OpenCLComputeEngine &engine) {
     const auto buffer = engine.CreateBufferWithStrategy(LEN, MemoryStrategy::SVM_COARSE_GRAIN);
     CHECK(buffer->IsSVM() && buffer->GetSVMPointer() != nullptr && buffer->GetCLMem() != nullptr);
@@ -343,6 +371,7 @@ int main() {
         const Other other(OpenCLCore::GetInstance().GetPlatform());
         kernels_hip_and_transfers_take_turns(engine);
         transfers_come_after_the_programs_own_commands(engine, other);
+        hand_offs_wait_for_the_programs_own_commands(engine, other);
         buffers_refuse_what_they_cannot_do(engine);
         const std::uint64_t copied = engine.GetCounters().data_set;
         memory_of_another_owner_is_used_in_place(engine, other);
