@@ -23,6 +23,9 @@ pub struct Options {
 /// The name that the dynamic linker looks for, which `crates/interop-capi/build.rs` writes into the library.
 const SONAME: &str = "libhipcl.so.0";
 
+/// The headers, in their folder and in `include`.
+const HEADERS: [&str; 3] = ["hipcl.h", "hipcl.hpp", "hipcl/manager_opencl.hpp"];
+
 /// Builds the library with optimisation and copies it.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     build(workspace, &["interop-capi"], options.features.as_deref())?;
@@ -63,15 +66,17 @@ pub fn install(workspace: &Workspace, prefix: &Path) -> Result<()> {
 fn install_from(built: &Path, package: &Path, version: &str, prefix: &Path) -> Result<()> {
     let (lib, include) = (prefix.join("lib"), prefix.join("include"));
     let (pkg_config, cmake) = (lib.join("pkgconfig"), lib.join("cmake/hipcl"));
-    for folder in [&include, &pkg_config, &cmake] {
-        fs::create_dir_all(folder).map_err(|error| Error::io(folder.display(), error))?;
-    }
-    for (from, to) in [
+    let mut files = vec![
         (built.join("libhipcl_c.so"), lib.join(SONAME)),
         (built.join("libhipcl_c.a"), lib.join("libhipcl.a")),
-        (package.join("include/hipcl.h"), include.join("hipcl.h")),
-        (package.join("include/hipcl.hpp"), include.join("hipcl.hpp")),
-    ] {
+    ];
+    files.extend(HEADERS.map(|header| (package.join("include").join(header), include.join(header))));
+    let folder_of = |path: &Path| path.parent().unwrap_or(prefix).to_owned();
+    let folders = files.iter().map(|(_, to)| folder_of(to));
+    for folder in folders.chain([pkg_config.clone(), cmake.clone()]) {
+        fs::create_dir_all(&folder).map_err(|error| Error::io(folder.display(), error))?;
+    }
+    for (from, to) in files {
         fs::copy(&from, &to).map_err(|error| Error::io(format!("{} to {}", from.display(), to.display()), error))?;
     }
     for (name, folder) in [
@@ -110,7 +115,7 @@ mod tests {
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.so.0")).unwrap(), b"libhipcl_c.so");
             assert_eq!(fs::read(prefix.join("lib/libhipcl.a")).unwrap(), b"libhipcl_c.a");
-            for header in ["hipcl.h", "hipcl.hpp"] {
+            for header in HEADERS {
                 assert!(prefix.join("include").join(header).is_file(), "{header}");
             }
             let text = |path: &str| fs::read_to_string(prefix.join(path)).unwrap();

@@ -51,6 +51,11 @@ fn every_grade_is_right_and_tells_of_a_side_that_never_ends() {
     );
 }
 
+#[test]
+fn the_guide_from_manager_opencl_is_right_in_rust() {
+    assert!(output("15_moving").contains("all snippets are right"));
+}
+
 #[cfg(feature = "vulkan")]
 #[test]
 fn vulkan_draws_what_hip_computes_or_says_why_not() {

@@ -364,6 +364,7 @@ pub const EXAMPLES: &[Example] = &[
     },
     Example::new("13_one_stream"),
     Example::new("14_graph"),
+    Example::new("15_moving"),
 ];
 
 /// Commands that prove themselves: exit status 0 is a pass.

@@ -3,6 +3,7 @@
 mod arguments;
 mod declarations;
 mod header;
+mod manager;
 mod programs;
 mod symbols;
 mod toolchain;
