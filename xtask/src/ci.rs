@@ -5,7 +5,7 @@ use std::path::Path;
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
-use crate::setup::remove_folder;
+use crate::setup::{clfft, remove_folder};
 use crate::workspace::{Workspace, cargo, step};
 use crate::{
     codegen, codegen_task, compile_time, consumers, dist, docs, msrv, oclgrind, real_hip, targets, test, tidy,
@@ -104,6 +104,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         if_it_can_be_had(dist::run(workspace, &dist::Options::default()))
     })?;
     step("docs", || docs::run(workspace))?;
+    step("clFFT", || if_it_can_be_had(clfft::ensure(workspace)))?;
     println!("==> test --opencl pocl");
     let on_pocl = test::Options {
         opencl: Some("pocl".into()),

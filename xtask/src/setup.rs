@@ -4,6 +4,7 @@
 //! a device. It searches for a runtime first; only without one is a CPU runtime put into `target/`, where `hipcl` and
 //! the tests find it. Nothing is written outside of `target/`, and nothing needs root.
 
+pub mod clfft;
 mod compiler;
 mod debian;
 mod download;
@@ -46,6 +47,9 @@ pub struct Options {
     /// Install Mesa's software Vulkan driver into target/, for the tests of interop::vulkan
     #[arg(long)]
     vulkan: bool,
+    /// Install clFFT into target/, for the examples with it
+    #[arg(long)]
+    clfft: bool,
     /// Install this runtime
     #[arg(long, value_name = "RUNTIME", value_parser = RUNTIMES)]
     with: Option<String>,
@@ -58,6 +62,7 @@ pub const RUNTIMES: [&str; 2] = ["intel", "pocl"];
 pub fn main(workspace: &Workspace, options: &Options) -> Result<()> {
     let wish = match options {
         Options { vulkan: true, .. } => return vulkan::ensure(workspace),
+        Options { clfft: true, .. } => return clfft::ensure(workspace),
         Options { with: Some(name), .. } => Wish::Named(opencl::source(name)?),
         Options { force_local: true, .. } => Wish::Local,
         _ => Wish::Any,

@@ -150,6 +150,7 @@ fn cargo_test(
     summary: &mut Summary,
 ) -> Result<bool> {
     let software = SoftwareVulkan::find(workspace);
+    let clfft = setup::clfft::find(workspace).filter(|_| std::env::var_os(setup::clfft::VARIABLE).is_none());
     let mut child = Command::new(cargo())
         .args(["test", "--no-fail-fast"])
         .args(selection)
@@ -157,6 +158,7 @@ fn cargo_test(
         .current_dir(workspace.root())
         .env(SKIP_LOG, log)
         .envs(opencl.map(|library| ("HIPCL_OPENCL", library)))
+        .envs(clfft.map(|library| (setup::clfft::VARIABLE, library)))
         // what the user names comes first
         .envs(
             software

@@ -59,6 +59,18 @@ fn the_example_in_cpp_is_right_and_copies_no_data_set() {
 }
 
 #[test]
+fn a_library_that_knows_cl_mem_only_works_on_shared_memory() {
+    for (compiler, name) in [(C, "c/clfft.c"), (CPP, "cpp/clfft.cpp")] {
+        let test = format!("clfft-{}", compiler.program);
+        if let Some(text) = tried(compiler, &example(name), &test, Linked::Shared)
+            && text.contains("skipped")
+        {
+            skip(&test, text.trim());
+        }
+    }
+}
+
+#[test]
 fn the_example_runs_with_the_static_library() {
     let test = "the_example_runs_with_the_static_library";
     tried(C, &example("c/covariance.c"), test, Linked::Static);
