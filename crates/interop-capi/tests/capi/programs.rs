@@ -129,7 +129,7 @@ fn files_that_throw_and_files_that_do_not_make_one_program() {
     run(&mut Command::new(program), test);
 }
 
-/// What the header says of the exit: nothing need be destroyed, and no thread of the library or of a driver ends the
+/// What the header says of the exit: nothing need be destroyed once its work is done, and no thread of the library ends the
 /// process otherwise.
 #[test]
 fn a_process_may_end_with_its_objects_alive() {
