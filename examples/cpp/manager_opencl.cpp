@@ -300,7 +300,7 @@ static ComplexVector processed(std::size_t frame, const Constants &all) {
     // ANCHOR: with_hip
     const hipcl::Stream stream = engine.GetBridge().stream();
     hipcl::Blas blas = engine.GetBridge().blas(stream);
-    const hipcl::Buffer &Z = z->GetSharedBuffer(), &R = r->GetSharedBuffer();
+    hipcl::Buffer &Z = z->GetSharedBuffer(), &R = r->GetSharedBuffer();
     blas.cgemm(HIPCL_OP_CONJ_TRANSPOSE, HIPCL_OP_NONE, CHANNELS, CHANNELS, LAGS, 1.0f / float(LAGS), {Z, LAGS},
                {Z, LAGS}, 1.0f, {R, CHANNELS});
     blas.cinverse_hermitian(HIPCL_FILL_LOWER, CHANNELS, {R, CHANNELS});

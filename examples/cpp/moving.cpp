@@ -97,7 +97,7 @@ static void products() {
     // ANCHOR: products
     hipcl::Stream stream = engine.GetBridge().stream();
     hipcl::Blas blas = engine.GetBridge().blas(stream);
-    const hipcl::Buffer &X = x->GetSharedBuffer(), &R = r->GetSharedBuffer(); // after OpenCL's work on them
+    hipcl::Buffer &X = x->GetSharedBuffer(), &R = r->GetSharedBuffer(); // after OpenCL's work on them
     blas.cgemm(HIPCL_OP_CONJ_TRANSPOSE, HIPCL_OP_NONE, N, N, LD, 1.0f, {X, LD}, {X, LD}, 0.0f, {R, N});
     blas.cinverse_hermitian(HIPCL_FILL_LOWER, N, {R, N});
     ComplexVector inverse = r->ReadFromGPU(); // OpenCL's again, after HIP's work

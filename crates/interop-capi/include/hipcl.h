@@ -28,9 +28,10 @@
  * Devices     A call may make another HIP device the calling thread's current one, and clears HIP's last error.
  * AMD queues  AMD's OpenCL does not order kernels of one queue that share memory only by pointer. Where an access is
  *             used by hipcl_access_pointer() on a queue, call clFinish() between such kernels of your own.
- * Exit        A process may end with objects alive: the library destroys none then, and waits for no work. Do not destroy
- *             objects once main() has returned or exit() was called, as a static C++ object does: the drivers' own
- *             destructors may have run by then.
+ * Exit        A process may end with objects alive: the library destroys none then, and waits for no work. Finish queues
+ *             and synchronize streams before main() returns or exit() is called: a driver whose own destructors meet
+ *             running work may abort (Intel's OpenCL does); _exit() runs none. Do not destroy objects later, as a
+ *             static C++ object does: the drivers' destructors may have run by then.
  * Panics      No exception or panic leaves the library. A function of the caller that the library calls must not throw.
  * Forks       A child process of fork() without exec() must not call the library.
  */

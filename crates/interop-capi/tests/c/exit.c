@@ -32,7 +32,7 @@ int main(int count, char **values) {
     OK(hipcl_buffer_create(bridge, BYTES, &held));
     OK(hipcl_program_build(bridge, "kernel void add(global uchar *x) { x[get_global_id(0)]++; }", NULL, &program));
     OK(hipcl_kernel_create(program, "add", &add));
-    /* Work on both sides that may still run, and an access that is open. */
+    /* Work on both sides, and an access that is open. */
     const struct hipcl_arg argument = {.struct_size = sizeof argument, .kind = HIPCL_ARG_WRITE, .buffer = buffer};
     const struct hipcl_range range = {.struct_size = sizeof range, .dimensions = 1, .global = {BYTES}};
     OK(hipcl_access_begin_stream(held, stream, HIPCL_ACCESS_WRITE, &access));
@@ -40,9 +40,12 @@ int main(int count, char **values) {
         OK(hipcl_kernel_launch_on_queue(add, queue, &range, &argument, 1));
         OK(hipcl_kernel_launch_on_stream(add, stream, &range, &argument, 1));
     }
+    if (strcmp(values[1], "_exit") == 0) _exit(status);
+    /* The other ways run the drivers' destructors, which must not meet running work. */
+    OK(hipcl_queue_finish(queue));
+    OK(hipcl_stream_synchronize(stream));
     if (strcmp(values[1], "return") == 0) return status;
     if (strcmp(values[1], "exit") == 0) exit(status);
-    if (strcmp(values[1], "_exit") == 0) _exit(status);
     if (strcmp(values[1], "thread") == 0) {
         pthread_t thread;
         CHECK(pthread_create(&thread, NULL, leaves, &status) == 0);
