@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
 use crate::error::one_line;
-use crate::jobs::{Common, capon, gps, note};
+use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::print;
 use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
@@ -67,6 +67,13 @@ enum Pipeline {
         run: Run,
         #[command(flatten)]
         options: capon::Options,
+    },
+    /// Find echoes of a chirp with an array of receivers, in a generated scene.
+    Radar {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: radar::Options,
     },
     /// Run four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
     Note {
@@ -161,6 +168,7 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::BenchPeer(peer) => return peer.run(),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Job::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Job::Capon(options)),
+        Command::Pipeline(Pipeline::Radar { run, options }) => run.request(Job::Radar(Box::new(options))),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Job::Note(options)),
     };
     let report = pipeline::run(&request)?;
@@ -177,7 +185,7 @@ fn refuse(message: &str) -> ExitCode {
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline note`, `doctor` or `bench`, or try --help"
+        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline radar`, `pipeline note`, `doctor` or `bench`, or try --help"
             .into();
     }
     let text = error.render().to_string();

@@ -27,6 +27,19 @@ pub struct Emitter {
     pub power_db: f64,
 }
 
+/// An echo that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Target {
+    /// Delay of the echo from the start of a block, in samples.
+    pub delay_samples: f64,
+    /// The distance that the delay stands for, in metres.
+    pub range_m: f64,
+    /// Direction from broadside in degrees.
+    pub angle_deg: f64,
+    /// Amplitude of the echo at one element, in dB relative to 1.
+    pub amplitude_db: f64,
+}
+
 /// Where a job launches OpenCL kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -62,6 +75,8 @@ pub struct Outcome {
     pub satellites: Option<Vec<Satellite>>,
     /// The emitters found (`capon` only).
     pub emitters: Option<Vec<Emitter>>,
+    /// The echoes found (`radar` only).
+    pub targets: Option<Vec<Target>>,
     /// Whether a generated scene was found as it was generated; `None` when the input came from a file.
     pub truth_ok: Option<bool>,
     /// What to draw.

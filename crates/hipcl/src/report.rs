@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::outcome::Outcome;
-pub use crate::outcome::{Emitter, Kernels, Satellite};
+pub use crate::outcome::{Emitter, Kernels, Satellite, Target};
 use crate::timing::{Limit, Rates, Stage};
 
 /// Everything a run reports; the names of the fields are the keys of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The job: "gps", "capon" or "note".
+    /// The job: "gps", "capon", "radar" or "note".
     pub job: String,
     /// The platform behind HIP: "amd", "nvidia" or "host".
     pub platform: String,
@@ -73,6 +73,9 @@ pub struct Report {
     /// The emitters found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emitters: Option<Vec<Emitter>>,
+    /// The echoes found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<Target>>,
     /// Lines for the user.
     pub notes: Vec<String>,
 }
@@ -124,6 +127,7 @@ impl Report {
             verified: outcome.verified(),
             satellites: outcome.satellites.clone(),
             emitters: outcome.emitters.clone(),
+            targets: outcome.targets.clone(),
             notes: outcome.notes.clone(),
         })
     }
@@ -313,6 +317,28 @@ impl Report {
             }
             writeln!(f)?;
         }
+        if let Some(targets) = &self.targets {
+            writeln!(
+                f,
+                "{:<8}{:>15}{:>12}{:>12}{:>14}",
+                "target", "delay samples", "range m", "angle deg", "amplitude dB"
+            )?;
+            for (i, target) in targets.iter().enumerate() {
+                writeln!(
+                    f,
+                    "{:<8}{:>15.3}{:>12.1}{:>12.2}{:>14.2}",
+                    i + 1,
+                    target.delay_samples,
+                    target.range_m,
+                    target.angle_deg,
+                    target.amplitude_db
+                )?;
+            }
+            if targets.is_empty() {
+                writeln!(f, "no target above the threshold")?;
+            }
+            writeln!(f)?;
+        }
         Ok(())
     }
 
@@ -382,6 +408,12 @@ mod tests {
                 angle_deg: 1.0,
                 power_db: 2.0,
             }]),
+            targets: Some(vec![Target {
+                delay_samples: 1.0,
+                range_m: 2.0,
+                angle_deg: 3.0,
+                amplitude_db: 4.0,
+            }]),
             notes: vec![],
         }
     }
@@ -424,6 +456,10 @@ mod tests {
             ["code_phase_samples", "doppler_hz", "peak_over_median", "prn"]
         );
         assert_eq!(sorted(&value["emitters"][0]), ["angle_deg", "power_db"]);
+        assert_eq!(
+            sorted(&value["targets"][0]),
+            ["amplitude_db", "angle_deg", "delay_samples", "range_m"]
+        );
         assert_eq!(value["stages"][0]["api"], "opencl");
     }
 
@@ -432,10 +468,13 @@ mod tests {
         let report = Report {
             satellites: None,
             emitters: None,
+            targets: None,
             ..sample()
         };
         let value: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
-        assert!(!keys(&value).contains(&"satellites") && !keys(&value).contains(&"emitters"));
+        for list in ["satellites", "emitters", "targets"] {
+            assert!(!keys(&value).contains(&list), "{list}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::api::slot;
 use crate::buffer::bounds::{byte_range, same_length};
 use crate::buffer::object::{BoxLayout, MemMut, MemRef, pattern_size};
 use crate::buffer::pending::{HostMemory, Pending};
-use crate::error::{Error, Result, check};
+use crate::error::{Result, check};
 use crate::event::Event;
 use crate::queue::Queue;
 
@@ -214,7 +214,6 @@ impl<T: Pod> SvmBuffer<T> {
     ) -> Result<Event> {
         let target_range = byte_range::<T>(self.len(), to, count)?;
         let source_range = byte_range::<T>(source.len(), from, count)?;
-        same_context(self.allocation(), source.allocation())?;
         source.allocation().settle(queue, false)?;
         let allocation = self.allocation();
         allocation.settle(queue, true)?;
@@ -251,11 +250,6 @@ impl<T: Pod> SvmBuffer<T> {
         let allocation = self.allocation();
         let target = target.into().0;
         if allocation.grain == SvmGrain::System {
-            if target.context() != &allocation.context {
-                return Err(Error::ContextMismatch {
-                    what: "the target of a copy",
-                });
-            }
             let range = byte_range::<T>(self.len(), from, count)?;
             allocation.settle(queue, false)?;
             let place = allocation.start.0.wrapping_byte_add(range.start);
@@ -298,16 +292,6 @@ impl<T: Pod> SvmBuffer<T> {
         }
         self.view()?.object.copy_box_from(queue, extent, to, source, from)
     }
-}
-
-/// Refuses a copy between contexts, which only a bridge makes.
-fn same_context(target: &Allocation, source: &Allocation) -> Result<()> {
-    if target.context == source.context {
-        return Ok(());
-    }
-    Err(Error::ContextMismatch {
-        what: "the source of a copy",
-    })
 }
 
 impl Allocation {
