@@ -2,6 +2,9 @@
 //
 // A cell is one delay of one beam: cell = beam * delays + delay. Beams go round: the first follows the last.
 
+// Threads of a block that looks for peaks, at most.
+#define MOST_THREADS 256
+
 // A local maximum of one beam.
 struct Candidate {
     float power;  // 0: there is none
@@ -37,11 +40,11 @@ __device__ static bool precedes(float power, unsigned int place, float other, un
     return power > other || (power == other && place < other_place);
 }
 
-// Leaves the first of the block's 256 candidates in the first place of both arrays.
+// Leaves the first of the candidates of the block's threads, a power of two, in the first place of both arrays.
 __device__ static void reduce(float* values, unsigned int* places)
 {
     const unsigned int thread = threadIdx.x;
-    for (unsigned int half = 128; half > 0; half /= 2) {
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (thread < half && precedes(values[thread + half], places[thread + half], values[thread], places[thread])) {
             values[thread] = values[thread + half];
@@ -51,23 +54,22 @@ __device__ static void reduce(float* values, unsigned int* places)
     __syncthreads();
 }
 
-// Whether no cell around this one is larger; of equal neighbours only the first is a maximum.
-__device__ static bool is_maximum(const float* line, const float* below, const float* above, unsigned int at)
+// Whether no cell beside this one in another beam is larger, nor as large if that beam has the lower number.
+__device__ static bool rises(float x, const float* other, unsigned int at, bool is_lower)
 {
-    const float x = line[at];
-    return x > line[at - 1] && x >= line[at + 1]
-        && x > below[at - 1] && x > below[at] && x > below[at + 1]
-        && x >= above[at - 1] && x >= above[at] && x >= above[at + 1];
+    for (unsigned int i = at - 1; i <= at + 1; ++i)
+        if (is_lower ? other[i] >= x : other[i] > x) return false;
+    return true;
 }
 
-// The `count` largest local maxima of each beam, largest first, and the beam's mean power over the delays at which the
+// The `count` largest local maxima of each beam, largest first (of equal neighbours the one with the lowest number), and the beam's mean power over the delays at which the
 // whole pulse lies in a block, `whole` from the first on. The first and the last delay are no maxima: a peak needs
-// neighbours. Grid: a block of 256 threads a beam.
+// neighbours. Grid: a block a beam.
 extern "C" __global__ void beam_peaks(const float* power, Candidate* candidates, float* means, unsigned int delays, unsigned int whole,
                                       unsigned int beams, unsigned int count)
 {
-    __shared__ float values[256];
-    __shared__ unsigned int places[256];
+    __shared__ float values[MOST_THREADS];
+    __shared__ unsigned int places[MOST_THREADS];
     const unsigned int thread = threadIdx.x;
     const unsigned int beam = blockIdx.x;
     const float* line = power + (unsigned long long)beam * delays;
@@ -75,9 +77,9 @@ extern "C" __global__ void beam_peaks(const float* power, Candidate* candidates,
     const float* above = power + (unsigned long long)((beam + 1) % beams) * delays;
 
     float sum = 0.0f;
-    for (unsigned int delay = thread; delay < whole; delay += 256) sum += line[delay];
+    for (unsigned int delay = thread; delay < whole; delay += blockDim.x) sum += line[delay];
     values[thread] = sum;
-    for (unsigned int half = 128; half > 0; half /= 2) {
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (thread < half) values[thread] += values[thread + half];
     }
@@ -89,10 +91,11 @@ extern "C" __global__ void beam_peaks(const float* power, Candidate* candidates,
     for (unsigned int round = 0; round < count; ++round) {
         float largest = 0.0f;
         unsigned int place = 0xffffffffu;
-        for (unsigned int delay = 1 + thread; delay + 1 < delays; delay += 256) {
+        for (unsigned int delay = 1 + thread; delay + 1 < delays; delay += blockDim.x) {
             const float x = line[delay];
             const bool left = round == 0 || precedes(last, last_place, x, delay);
-            if (x > largest && left && is_maximum(line, below, above, delay)) {
+            if (x > largest && left && x > line[delay - 1] && x >= line[delay + 1] && rises(x, below, delay, beam > 0)
+                && rises(x, above, delay, beam + 1 == beams)) {
                 largest = x;
                 place = delay;
             }
@@ -111,18 +114,18 @@ extern "C" __global__ void beam_peaks(const float* power, Candidate* candidates,
 }
 
 // The `count` largest of all candidates with the cells around them, largest first, and the power of noise: the least of
-// the beams' means, since no echo is in all of them. Grid: one block of 256 threads.
+// the beams' means, since no echo is in all of them. Grid: one block.
 extern "C" __global__ void best_peaks(const float* power, const Candidate* candidates, const float* means, Peak* peaks, float* noise,
                                       unsigned int delays, unsigned int beams, unsigned int count)
 {
-    __shared__ float values[256];
-    __shared__ unsigned int places[256];
+    __shared__ float values[MOST_THREADS];
+    __shared__ unsigned int places[MOST_THREADS];
     const unsigned int thread = threadIdx.x;
 
     float least = means[0];
-    for (unsigned int beam = thread; beam < beams; beam += 256) least = means[beam] < least ? means[beam] : least;
+    for (unsigned int beam = thread; beam < beams; beam += blockDim.x) least = means[beam] < least ? means[beam] : least;
     values[thread] = least;
-    for (unsigned int half = 128; half > 0; half /= 2) {
+    for (unsigned int half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
         if (thread < half && values[thread + half] < values[thread]) values[thread] = values[thread + half];
     }
@@ -134,7 +137,7 @@ extern "C" __global__ void best_peaks(const float* power, const Candidate* candi
     for (unsigned int round = 0; round < count; ++round) {
         float largest = 0.0f;
         unsigned int place = 0xffffffffu;
-        for (unsigned int i = thread; i < beams * count; i += 256) {
+        for (unsigned int i = thread; i < beams * count; i += blockDim.x) {
             const float x = candidates[i].power;
             if (x > largest && (round == 0 || precedes(last, last_place, x, i))) {
                 largest = x;

@@ -205,6 +205,30 @@ fn a_wrong_cell_a_moved_peak_and_a_missing_one_are_seen() {
     assert_eq!(reference.map_error(&map[1..]), f64::INFINITY);
 }
 
+#[test]
+fn what_a_single_live_channel_shows_in_every_beam_is_as_the_reference_has_it() {
+    const TEST: &str = "what_a_single_live_channel_shows_in_every_beam_is_as_the_reference_has_it";
+    let Some(bridge) = bridge(TEST) else { return };
+    let shape = shape();
+    let scene = Scene::random(&shape, 6);
+    for live in [0, 3] {
+        let mut samples = scene.batch(&shape, 0);
+        for (row, samples) in samples.chunks_exact_mut(shape.samples).enumerate() {
+            if row % shape.channels != live {
+                samples.fill(hipcl::C32::ZERO);
+            }
+        }
+        let mut bench = Bench::new(bridge, Kernels::Stream, &shape, scene.clone());
+        bench.search.load(&samples).unwrap();
+        bench.search.run(&mut StageTimer::new(1, 0), Waits::Stage).unwrap();
+        let (found, map) = (bench.search.found().unwrap(), bench.search.map().unwrap());
+        assert!(!found.targets(&shape).is_empty(), "channel {live}");
+        let reference = Reference::new(&shape, &samples, &scene.skew);
+        let error = reference.map_error(&map).max(reference.target_error(&found));
+        assert!(error <= TOLERANCE, "channel {live}: {error}");
+    }
+}
+
 fn common(plant_copy: Option<ApiName>) -> Common {
     Common {
         iterations: Some(2),

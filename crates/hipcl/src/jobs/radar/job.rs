@@ -20,8 +20,10 @@ use crate::outcome::Kernels as Where;
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, C64, Error, Result};
 
-/// Threads of a HIP block; two of the kernels count on exactly this number.
+/// Threads of a HIP block, as many as the kernels have room for.
 const THREADS: u32 = 256;
+/// Threads of a block that looks for peaks on the software device, whose threads take turns at every barrier.
+const MODEL_THREADS: u32 = 8;
 
 /// A search with everything it needs allocated and compiled; one serves any number of batches.
 pub struct Search {
@@ -53,6 +55,8 @@ struct OpenCl {
 }
 
 struct Hip {
+    /// Of a block that looks for peaks; a power of two.
+    threads: u32,
     mean_power: hip::Function,
     beam_peaks: hip::Function,
     best_peaks: hip::Function,
@@ -324,7 +328,7 @@ impl Search {
         stages.stage("peaks", ApiName::Hip, traffic, || {
             let blocks = |blocks: u32| LaunchConfig {
                 grid: (blocks, 1, 1),
-                block: (THREADS, 1, 1),
+                block: (hip.threads, 1, 1),
                 shared_bytes: 0,
             };
             {
@@ -337,8 +341,8 @@ impl Search {
                     &beams,
                     &count,
                 ];
-                // SAFETY: the arguments are of the kernel's types, and it gets a block of the size that it is written
-                // for for each beam. `power` holds `delays` values for each beam, `means` one, `candidates` `count`.
+                // SAFETY: the arguments are of the kernel's types, and it gets a block for each beam, whose threads are
+                // a power of two up to `THREADS`. `power` holds `delays` values for each beam, `means` one, `candidates` `count`.
                 unsafe { hip.beam_peaks.launch(stream, blocks(beams), &args) }?;
             }
             let args: [&dyn hip::KernelArg; 8] = [
@@ -440,6 +444,10 @@ impl Hip {
             .name("radar.hip")
             .compile(device)?;
         Ok(Self {
+            threads: match bridge.report().platform.facts().is_model {
+                true => MODEL_THREADS,
+                false => THREADS,
+            },
             mean_power: module.function("mean_power")?,
             beam_peaks: module.function("beam_peaks")?,
             best_peaks: module.function("best_peaks")?,

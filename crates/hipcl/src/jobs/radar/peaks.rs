@@ -13,6 +13,8 @@ const FALSE_ALARM: f64 = 1e-3;
 const NOISE_MARGIN: f64 = 1.1;
 /// Targets are not this many dB weaker than the strongest: sidelobes reach up to there.
 pub(super) const DYNAMIC_RANGE_DB: f64 = 20.0;
+/// Logarithms that bend less than this have no top between the cells.
+const FLAT: f64 = 1e-3;
 /// A generated echo is found within this many samples,
 const DELAY_TOLERANCE: f64 = 0.25;
 /// this part of a beamwidth
@@ -92,7 +94,7 @@ fn parabola(middle: f64, before: f64, behind: f64) -> (f64, f64) {
     let log = |x: f64| (x / middle).max(1e-12).ln();
     let (before, behind) = (log(before), log(behind));
     let bend = before + behind;
-    if bend.is_nan() || bend >= 0.0 {
+    if bend.is_nan() || bend > -FLAT {
         return (0.0, 0.0);
     }
     let place = (0.5 * (before - behind) / bend).clamp(-0.5, 0.5);

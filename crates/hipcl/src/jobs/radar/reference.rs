@@ -13,6 +13,9 @@ use crate::{C32, C64};
 /// Peaks of the pipeline and of the reference may differ by this part of a cell.
 const PLACE_TOLERANCE: f64 = 0.01;
 
+/// Relative difference of two powers that single precision need not see.
+const ROUNDING: f64 = 1e-4;
+
 /// The double-precision map.
 #[derive(Clone, Debug)]
 pub struct Reference {
@@ -87,7 +90,6 @@ impl Reference {
             }
             worst = worst.max(amplitude);
         }
-        // of equal ones, rounding may choose either
         let weakest = tops
             .iter()
             .zip(&found.peaks)
@@ -97,16 +99,27 @@ impl Reference {
             Some(weakest) if tops.len() == found.peaks.len() => weakest,
             _ => found.limit(&self.shape),
         };
-        let stronger = self.maxima().filter(|&power| power > 1.0001 * limit).count();
+        let stronger = self.maxima().filter(|&power| power > (1.0 + ROUNDING) * limit).count();
         if stronger > tops.len() { f64::INFINITY } else { worst }
     }
 
-    /// The power of each local maximum.
+    /// The power of each local maximum that rounding can't make none.
     fn maxima(&self) -> impl Iterator<Item = f64> + '_ {
         let delays = self.shape.samples;
         (0..self.shape.beams)
             .flat_map(move |beam| (1..delays - 1).map(move |delay| (beam, delay)))
-            .filter_map(|(beam, delay)| self.top(beam, delay).map(|_| self.at(beam, delay)))
+            .filter(|&(beam, delay)| self.rises(beam, delay, 1.0 - ROUNDING))
+            .map(|(beam, delay)| self.at(beam, delay))
+    }
+
+    /// Whether no cell around this one exceeds this multiple of its power.
+    fn rises(&self, beam: usize, delay: usize, multiple: f64) -> bool {
+        let limit = multiple * self.at(beam, delay);
+        [beam + self.shape.beams - 1, beam, beam + 1]
+            .into_iter()
+            .flat_map(|near| [delay - 1, delay, delay + 1].map(|at| (near, at)))
+            .filter(|&place| place != (beam, delay))
+            .all(|(near, at)| self.at(near, at) <= limit)
     }
 
     fn at(&self, beam: usize, delay: usize) -> f64 {
@@ -120,10 +133,8 @@ impl Reference {
             return None;
         }
         let power = self.at(beam, delay);
-        let around = [beam + beams - 1, beam, beam + 1]
-            .into_iter()
-            .flat_map(|beam| [delay - 1, delay, delay + 1].map(|delay| self.at(beam, delay)));
-        if around.into_iter().any(|other| other > power) {
+        // of nearly equal ones, rounding may choose either
+        if !self.rises(beam, delay, 1.0 + ROUNDING) {
             return None;
         }
         Some(Top::of(
