@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
 use crate::error::one_line;
+use crate::jobs::radar::net::sender;
 use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::print;
 use crate::pipeline::{self, Job, Request};
@@ -34,6 +35,8 @@ enum Command {
     /// Run a job that uses shared data sets through both APIs, and verify its results.
     #[command(subcommand)]
     Pipeline(Pipeline),
+    /// Send generated batches to `pipeline radar --udp`; lose, repeat and reorder packets on request.
+    RadarSend(sender::Options),
     /// Examine this machine: its libraries and devices, which devices pair, and which routes work.
     Doctor(doctor::Options),
     /// One probe of `doctor`, in a separate process.
@@ -68,7 +71,7 @@ enum Pipeline {
         #[command(flatten)]
         options: capon::Options,
     },
-    /// Find echoes of a chirp with an array of receivers, in a generated scene.
+    /// Find echoes of a chirp with an array of receivers, in a generated scene or from the network.
     Radar {
         #[command(flatten)]
         run: Run,
@@ -163,6 +166,10 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Doctor(options) => return doctor::main(&options),
         Command::DoctorProbe { subject, platform } => {
             return doctor::probe::main(subject, platform.as_deref());
+        }
+        Command::RadarSend(options) => {
+            print(&sender::run(&options)?)?;
+            return Ok(ExitCode::SUCCESS);
         }
         Command::Bench(options) => return bench::main(&options),
         Command::BenchPeer(peer) => return peer.run(),

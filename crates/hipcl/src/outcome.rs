@@ -3,6 +3,7 @@
 use interop::{Counts, Residency, Route};
 use serde::Serialize;
 
+use crate::jobs::radar::net::Network;
 use crate::timing::StageTimer;
 
 /// A GPS satellite that was found.
@@ -77,6 +78,8 @@ pub struct Outcome {
     pub emitters: Option<Vec<Emitter>>,
     /// The echoes found (`radar` only).
     pub targets: Option<Vec<Target>>,
+    /// What came from the network (`radar --udp` only).
+    pub network: Option<Network>,
     /// Whether a generated scene was found as it was generated; `None` when the input came from a file.
     pub truth_ok: Option<bool>,
     /// What to draw.

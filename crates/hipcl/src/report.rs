@@ -7,6 +7,7 @@ use interop::measure::{Bandwidth, HandoffCost};
 use serde::Serialize;
 
 use crate::Result;
+use crate::jobs::radar::net::Network;
 use crate::outcome::Outcome;
 pub use crate::outcome::{Emitter, Kernels, Satellite, Target};
 use crate::timing::{Limit, Rates, Stage};
@@ -76,6 +77,9 @@ pub struct Report {
     /// The echoes found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub targets: Option<Vec<Target>>,
+    /// What came from the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Lines for the user.
     pub notes: Vec<String>,
 }
@@ -128,6 +132,7 @@ impl Report {
             satellites: outcome.satellites.clone(),
             emitters: outcome.emitters.clone(),
             targets: outcome.targets.clone(),
+            network: outcome.network.clone(),
             notes: outcome.notes.clone(),
         })
     }
@@ -259,6 +264,40 @@ impl Display for Report {
                 } else {
                     "NOT found as generated"
                 },
+            )?;
+        }
+        if let Some(network) = &self.network {
+            let counts = &network.counts;
+            line(
+                "network",
+                &format_args!(
+                    "{} packets at {}, {:.1} MB/s sustained over {:.2} s",
+                    counts.packets(),
+                    network.address,
+                    network.mb_per_s,
+                    network.seconds
+                ),
+            )?;
+            line(
+                "packets",
+                &format_args!(
+                    "{} used; {} lost, {} late, {} dropped for lack of a buffer; {} repeated, {} out of order, {} malformed, {} from elsewhere",
+                    counts.accepted,
+                    counts.lost,
+                    counts.late,
+                    counts.overruns,
+                    counts.duplicates,
+                    counts.reordered,
+                    counts.malformed.total(),
+                    counts.foreign
+                ),
+            )?;
+            line(
+                "batches",
+                &format_args!(
+                    "{} complete, {} incomplete with {} missing samples, {} skipped",
+                    counts.complete_batches, counts.incomplete_batches, counts.missing_samples, counts.skipped_batches
+                ),
             )?;
         }
         for note in &self.notes {
@@ -414,6 +453,7 @@ mod tests {
                 angle_deg: 3.0,
                 amplitude_db: 4.0,
             }]),
+            network: None,
             notes: vec![],
         }
     }

@@ -175,6 +175,7 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
         picture: picture(shape, options, &grid, &found, &emitters, unbias),
         emitters: Some(emitters),
         targets: None,
+        network: None,
         truth_ok,
         notes,
     })

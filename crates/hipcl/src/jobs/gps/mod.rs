@@ -127,6 +127,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         satellites: Some(satellites),
         emitters: None,
         targets: None,
+        network: None,
         truth_ok: verdict.map(|verdict| verdict.is_right()),
         picture,
         notes,

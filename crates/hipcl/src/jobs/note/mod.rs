@@ -136,6 +136,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         satellites: None,
         emitters: None,
         targets: None,
+        network: None,
         truth_ok: None,
         picture: Picture::Timeline,
         notes,

@@ -17,21 +17,32 @@
 //! most 20 dB below the strongest. A generated scene ([`scene::Scene::random`]) counts as found if every echo is
 //! reported, within a quarter of a sample, a tenth of a beamwidth and 0.5 dB, and nothing else is.
 //!
+//! With `--udp` the batches come from the network ([`net`]), and nothing is known of them.
+//!
 //! # Accuracy
 //! The map is compared with a reference in double precision from the raw samples ([`reference`]), and so are the
 //! targets: their places to a hundredth of a cell, their amplitudes as the map.
 
-use interop::Bridge;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use interop::{Bridge, Counts};
 
 use self::job::Search;
+use self::net::Network;
+use self::net::receiver::Receiver;
 use self::reference::Reference;
 use self::scene::Scene;
 pub use self::shape::Shape;
+use super::launch::Choice;
 use super::{Common, Launch};
-use crate::outcome::{Outcome, Picture, Target};
-use crate::{Error, Result};
+use crate::outcome::{Kernels, Outcome, Picture, Target};
+use crate::output::print;
+use crate::timing::{ApiName, StageTimer};
+use crate::{C32, Error, Result};
 
 pub mod job;
+pub mod net;
 pub mod peaks;
 pub mod reference;
 pub mod scene;
@@ -39,6 +50,12 @@ mod shape;
 
 /// Timed iterations unless told otherwise.
 const ITERATIONS: usize = 10;
+
+/// Batches that the receiver has memory for: one is filled while the other is uploaded.
+const BUFFERS: usize = 2;
+
+/// The longest time limit, in seconds.
+const LONGEST: f64 = 1e6;
 
 /// Largest difference to the double-precision map, over its largest value, and of the targets' amplitudes to those of
 /// the map.
@@ -59,6 +76,13 @@ pub struct Options {
     /// Delay of each channel in samples, separated by commas (default: those of the generated scene; 0 with --udp).
     #[arg(long, value_name = "D,D,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub delays: Option<Vec<f64>>,
+    /// Receive batches from the network at this address instead of generating one (port 0: the system chooses). An
+    /// iteration is then a batch.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub udp: Option<SocketAddr>,
+    /// End if no packet that can be used comes for this long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, allow_negative_numbers = true)]
+    pub timeout: f64,
     /// Where OpenCL's kernels are launched.
     #[command(flatten)]
     pub launch: Launch,
@@ -70,6 +94,8 @@ impl Default for Options {
             shape: Shape::default(),
             peaks: 5,
             delays: None,
+            udp: None,
+            timeout: 10.0,
             launch: Launch::default(),
         }
     }
@@ -84,6 +110,12 @@ impl Options {
         self.shape.check()?;
         if !(3..=5).contains(&self.peaks) {
             return Err(Error::input(format!("--peaks {} is not between 3 and 5", self.peaks)));
+        }
+        if !(self.timeout > 0.0 && self.timeout <= LONGEST) {
+            return Err(Error::input(format!(
+                "--timeout {} is not above 0 and up to {LONGEST} seconds",
+                self.timeout
+            )));
         }
         let Some(delays) = &self.delays else { return Ok(()) };
         if delays.len() != self.shape.channels {
@@ -111,32 +143,131 @@ impl Options {
     }
 }
 
-/// Searches a generated scene.
+/// Searches a generated scene, or batches from the network.
 ///
 /// # Errors
-/// [`Error::Input`] for invalid options, else the APIs' errors.
+/// [`Error::Input`] for invalid options, or if no batch came from the network; else the APIs' errors.
 pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     options.check()?;
+    match options.udp {
+        None => run_generated(bridge, common, options),
+        Some(address) => run_received(bridge, common, options, address),
+    }
+}
+
+fn run_generated(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
     let shape = &options.shape;
     let scene = options.scene(common.seed);
-    let launch = &options.launch;
-    let make = |kernels| Search::new(bridge, kernels, shape, &scene.skew, options.peaks);
-    let (mut search, kernels) = launch.choose(common.route.is_some(), make)?;
-    if launch.graph {
-        search.record()?;
-    }
+    let (mut search, kernels) = open(bridge, common, options, &scene.skew)?;
     search.load(&scene.batch(shape, 0))?;
     let mut timer = common.timer(ITERATIONS);
-    let copies = timer.run(bridge, |timer| search.run(timer, launch.waits))?;
+    let copies = timer.run(bridge, |timer| search.run(timer, options.launch.waits))?;
 
+    let mut outcome = judge(&search, options, &scene.skew, kernels, timer, copies)?;
+    let targets = outcome.targets.as_deref().unwrap_or_default();
+    let complaints = peaks::compare(shape, &scene.echoes, targets, options.peaks);
+    outcome.truth_ok = Some(complaints.is_empty());
+    outcome.notes.push(format!("generated: {} echoes", scene.echoes.len()));
+    outcome.notes.extend(complaints);
+    Ok(outcome)
+}
+
+/// An iteration is a batch. The last one is verified.
+fn run_received(bridge: &Bridge, common: &Common, options: &Options, address: SocketAddr) -> Result<Outcome> {
+    let shape = &options.shape;
+    let skew = match &options.delays {
+        Some(delays) => delays.clone(),
+        None => vec![0.0; shape.channels],
+    };
+    let (mut search, kernels) = open(bridge, common, options, &skew)?;
+    // what is loaded on first use is not to keep the first batch waiting
+    search.load(&vec![C32::ZERO; shape.batch()])?;
+    search.run(&mut StageTimer::new(1, 0), options.launch.waits)?;
+
+    let wanted = common.iterations.unwrap_or(ITERATIONS);
+    let mut timer = StageTimer::new(wanted, 0).plant(common.plant_copy);
+    let memory = (0..BUFFERS)
+        .map(|_| Ok(bridge.hip_device().alloc_pinned(shape.batch())?))
+        .collect::<Result<Vec<_>>>()?;
+    let limit = Duration::from_secs_f64(options.timeout);
+    let receiver = Receiver::start(address, shape.geometry(), memory, limit)?;
+    let address = receiver.address();
+    print(&format!("listening on {address}\n"))?;
+    let upload = match kernels.0 {
+        Kernels::Queue => ApiName::OpenCl,
+        Kernels::Stream => ApiName::Hip,
+    };
+    let mut last = None;
+    let copies = timer.run_while(bridge, |timer| {
+        let Some(batch) = receiver.next()? else {
+            return Ok(false);
+        };
+        timer.begin();
+        let samples = batch.storage.host()?;
+        search.load(samples)?;
+        let traffic = 2 * size_of_val(samples) as u64;
+        timer.keep("upload", upload, traffic, timer.elapsed());
+        receiver.give_back(batch.storage);
+        search.run(timer, options.launch.waits)?;
+        last = Some((batch.number, batch.missing));
+        Ok(true)
+    })?;
+    let received = receiver.received();
+    let network = Network::new(&receiver);
+    drop(receiver);
+    let Some((number, missing)) = last else {
+        let counts = received.counts;
+        return Err(Error::input(match counts.packets() {
+            0 => format!(
+                "no packet came to {address} within {} s; start the sender, and check its address and the firewall",
+                options.timeout
+            ),
+            packets => format!(
+                "no batch came to {address}: of {packets} packets {} were malformed and {} late; check that the sender has the same sizes",
+                counts.malformed.total(),
+                counts.late
+            ),
+        }));
+    };
+
+    let mut outcome = judge(&search, options, &skew, kernels, timer, copies)?;
+    let done = outcome.timer.iterations();
+    outcome.notes.push(format!(
+        "{missing} samples of the last batch, number {number}, were missing"
+    ));
+    if done < wanted {
+        outcome.notes.push(format!(
+            "ended after {done} of {wanted} batches: no packet that could be used for {} s",
+            options.timeout
+        ));
+    }
+    outcome.network = Some(network);
+    Ok(outcome)
+}
+
+/// A search where the user asked for it, recorded if it is to be a graph.
+fn open(bridge: &Bridge, common: &Common, options: &Options, skew: &[f64]) -> Result<(Search, Choice)> {
+    let make = |kernels| Search::new(bridge, kernels, &options.shape, skew, options.peaks);
+    let (mut search, kernels) = options.launch.choose(common.route.is_some(), make)?;
+    if options.launch.graph {
+        search.record()?;
+    }
+    Ok((search, kernels))
+}
+
+/// The outcome of the last batch, compared with the reference.
+fn judge(
+    search: &Search,
+    options: &Options,
+    skew: &[f64],
+    kernels: Choice,
+    timer: StageTimer,
+    copies: Counts,
+) -> Result<Outcome> {
+    let shape = &options.shape;
     let (found, map, samples) = (search.found()?, search.map()?, search.samples()?);
-    let reference = Reference::new(shape, &samples, &scene.skew);
-    let max_rel_error = reference.map_error(&map).max(reference.target_error(&found));
+    let reference = Reference::new(shape, &samples, skew);
     let targets = found.targets(shape);
-    let complaints = peaks::compare(shape, &scene.echoes, &targets, options.peaks);
-    let mut notes = vec![format!("generated: {} echoes", scene.echoes.len())];
-    let truth_ok = complaints.is_empty();
-    notes.extend(complaints);
     Ok(Outcome {
         route: search.route(),
         residency: search.residency(),
@@ -144,14 +275,15 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         expected_copies_bytes: search.expected_copies_bytes() * timer.iterations() as u64,
         timer,
         copies,
-        max_rel_error,
+        max_rel_error: reference.map_error(&map).max(reference.target_error(&found)),
         tolerance: TOLERANCE,
         satellites: None,
         emitters: None,
         picture: picture(shape, &map, found.noise, &targets),
         targets: Some(targets),
-        truth_ok: Some(truth_ok),
-        notes,
+        network: None,
+        truth_ok: None,
+        notes: Vec::new(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use super::net::Geometry;
 use crate::{C64, Error, Result};
 
 /// Speed of light in metres a second.
@@ -113,6 +114,15 @@ impl Shape {
             "{} blocks of {} channels and {} beams with {} samples exceed the {most} samples that fit in one buffer of the device; lower one of them",
             self.blocks, self.channels, self.beams, self.samples
         )))
+    }
+
+    /// Sizes of a batch on the network.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            blocks: self.blocks,
+            channels: self.channels,
+            samples: self.samples,
+        }
     }
 
     /// Samples of a batch.
