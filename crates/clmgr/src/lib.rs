@@ -2,6 +2,7 @@
 //!
 //! | types | purpose |
 //! |---|---|
+//! | [`Engine`] | one device with all that a program needs: context, queues, programs, buffers |
 //! | [`Manager`] | the OpenCL libraries found and their devices |
 //! | [`Device`], [`DeviceInfo`], [`Context`] | what a device can do; a context of exactly one device |
 //! | [`Queue`], [`CommandQueuePool`], [`Event`], [`UserEvent`] | in-order queues, leased from a pool; completion |
@@ -90,6 +91,7 @@ mod memory_pool;
 mod share;
 
 // What is made of all of these.
+mod engine;
 mod manager;
 
 pub use access::{Access, BufferAccess};
@@ -104,6 +106,7 @@ pub use context::Context;
 pub use device::{
     Device, DeviceInfo, DeviceKind, FloatSupport, HandleKind, PciAddress, SemaphoreKind, SubGroups, SvmCapabilities,
 };
+pub use engine::Engine;
 pub use error::{BuildFailure, Error, Result, Tried};
 pub use event::{Completion, Event, Profile, UserEvent};
 pub use external::{ExternalBuffer, ExternalBufferInfo, ExternalContexts, ExternalQueue, Needs};

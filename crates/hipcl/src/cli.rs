@@ -10,7 +10,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
 use crate::error::one_line;
-use crate::jobs::{Common, capon, gps, note};
+use crate::jobs::radar::net::sender;
+use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::print;
 use crate::pipeline::{self, Job, Request};
 use crate::timing::ApiName;
@@ -34,6 +35,8 @@ enum Command {
     /// Run a job that uses shared data sets through both APIs, and verify its results.
     #[command(subcommand)]
     Pipeline(Pipeline),
+    /// Send generated batches to `pipeline radar --udp`; lose, repeat and reorder packets on request.
+    RadarSend(sender::Options),
     /// Examine this machine: its libraries and devices, which devices pair, and which routes work.
     Doctor(doctor::Options),
     /// One probe of `doctor`, in a separate process.
@@ -73,6 +76,13 @@ enum Pipeline {
         run: Run,
         #[command(flatten)]
         options: capon::Options,
+    },
+    /// Find echoes of a chirp with an array of receivers, in a generated scene or from the network.
+    Radar {
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        options: radar::Options,
     },
     /// Run four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
     Note {
@@ -163,11 +173,16 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::DoctorProbe { subject, platform } => {
             return doctor::probe::main(subject, platform.as_deref());
         }
+        Command::RadarSend(options) => {
+            print(&sender::run(&options)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Command::Bench(options) => return bench::main(&options),
         Command::BenchPeer(peer) => return peer.run(),
         Command::Man { folder } => return man(&folder),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Job::Gps(options)),
         Command::Pipeline(Pipeline::Capon { run, options }) => run.request(Job::Capon(options)),
+        Command::Pipeline(Pipeline::Radar { run, options }) => run.request(Job::Radar(Box::new(options))),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Job::Note(options)),
     };
     let report = pipeline::run(&request)?;
@@ -195,7 +210,7 @@ fn refuse(message: &str) -> ExitCode {
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline note`, `doctor` or `bench`, or try --help"
+        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline radar`, `pipeline note`, `doctor` or `bench`, or try --help"
             .into();
     }
     let text = error.render().to_string();

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`cli`] | the command line: what it accepts and what it returns to the shell |
 //! | [`pipeline`] | one run of a job: open the bridge, run, verify, report, plot |
-//! | [`jobs`] | the three jobs: `gps`, `capon`, `note` |
+//! | [`jobs`] | the four jobs: `gps`, `capon`, `radar`, `note` |
 //! | [`input`] | sample files |
 //! | [`mod@bench`] | figures of this machine, each compared with its limit |
 //! | [`doctor`] | examination of this machine: libraries, devices, routes |

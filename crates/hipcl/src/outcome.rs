@@ -3,6 +3,7 @@
 use interop::{Counts, Residency, Route};
 use serde::Serialize;
 
+use crate::jobs::radar::net::Network;
 use crate::timing::StageTimer;
 
 /// A GPS satellite that was found.
@@ -25,6 +26,19 @@ pub struct Emitter {
     pub angle_deg: f64,
     /// Power of the emitter at one element, in dB relative to 1.
     pub power_db: f64,
+}
+
+/// An echo that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Target {
+    /// Delay of the echo from the start of a block, in samples.
+    pub delay_samples: f64,
+    /// The distance that the delay stands for, in metres.
+    pub range_m: f64,
+    /// Direction from broadside in degrees.
+    pub angle_deg: f64,
+    /// Amplitude of the echo at one element, in dB relative to 1.
+    pub amplitude_db: f64,
 }
 
 /// Where a job launches OpenCL kernels.
@@ -62,6 +76,10 @@ pub struct Outcome {
     pub satellites: Option<Vec<Satellite>>,
     /// The emitters found (`capon` only).
     pub emitters: Option<Vec<Emitter>>,
+    /// The echoes found (`radar` only).
+    pub targets: Option<Vec<Target>>,
+    /// What came from the network (`radar --udp` only).
+    pub network: Option<Network>,
     /// Whether a generated scene was found as it was generated; `None` when the input came from a file.
     pub truth_ok: Option<bool>,
     /// What to draw.

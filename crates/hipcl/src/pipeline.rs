@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use interop::Bridge;
 
-use crate::jobs::{Common, capon, gps, note};
+use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::OutputFile;
 use crate::report::Report;
 use crate::{Error, Result, plot};
@@ -16,6 +16,8 @@ pub enum Job {
     Gps(gps::Options),
     /// Array direction finding.
     Capon(capon::Options),
+    /// Echoes of a chirp on an array.
+    Radar(Box<radar::Options>),
     /// The four pointwise kernels of the old design note.
     Note(note::Options),
 }
@@ -26,6 +28,7 @@ impl Job {
         match self {
             Self::Gps(_) => "gps",
             Self::Capon(_) => "capon",
+            Self::Radar(_) => "radar",
             Self::Note(_) => "note",
         }
     }
@@ -64,6 +67,7 @@ pub fn run(request: &Request) -> Result<Report> {
     match &request.job {
         Job::Gps(options) => options.check()?,
         Job::Capon(options) => options.check()?,
+        Job::Radar(options) => options.check()?,
         Job::Note(_) => {}
     }
     let selection = platform::select()?;
@@ -75,6 +79,7 @@ pub fn run(request: &Request) -> Result<Report> {
     let outcome = match &request.job {
         Job::Gps(options) => gps::run(&bridge, &request.common, options)?,
         Job::Capon(options) => capon::run(&bridge, &request.common, options)?,
+        Job::Radar(options) => radar::run(&bridge, &request.common, options)?,
         Job::Note(options) => note::run(&bridge, &request.common, options)?,
     };
     // after the job: a user with bad input need not wait for it

@@ -7,14 +7,15 @@ use interop::measure::{Bandwidth, HandoffCost};
 use serde::Serialize;
 
 use crate::Result;
+use crate::jobs::radar::net::Network;
 use crate::outcome::Outcome;
-pub use crate::outcome::{Emitter, Kernels, Satellite};
+pub use crate::outcome::{Emitter, Kernels, Satellite, Target};
 use crate::timing::{Limit, Rates, Stage};
 
 /// Everything a run reports; the names of the fields are the keys of the JSON file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The job: "gps", "capon" or "note".
+    /// The job: "gps", "capon", "radar" or "note".
     pub job: String,
     /// The platform behind HIP: "amd", "nvidia" or "host".
     pub platform: String,
@@ -73,6 +74,12 @@ pub struct Report {
     /// The emitters found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emitters: Option<Vec<Emitter>>,
+    /// The echoes found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<Target>>,
+    /// What came from the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Lines for the user.
     pub notes: Vec<String>,
 }
@@ -124,6 +131,8 @@ impl Report {
             verified: outcome.verified(),
             satellites: outcome.satellites.clone(),
             emitters: outcome.emitters.clone(),
+            targets: outcome.targets.clone(),
+            network: outcome.network.clone(),
             notes: outcome.notes.clone(),
         })
     }
@@ -257,6 +266,40 @@ impl Display for Report {
                 },
             )?;
         }
+        if let Some(network) = &self.network {
+            let counts = &network.counts;
+            line(
+                "network",
+                &format_args!(
+                    "{} packets at {}, {:.1} MB/s sustained over {:.2} s",
+                    counts.packets(),
+                    network.address,
+                    network.mb_per_s,
+                    network.seconds
+                ),
+            )?;
+            line(
+                "packets",
+                &format_args!(
+                    "{} used; {} lost, {} late, {} dropped for lack of a buffer; {} repeated, {} out of order, {} malformed, {} from elsewhere",
+                    counts.accepted,
+                    counts.lost,
+                    counts.late,
+                    counts.overruns,
+                    counts.duplicates,
+                    counts.reordered,
+                    counts.malformed.total(),
+                    counts.foreign
+                ),
+            )?;
+            line(
+                "batches",
+                &format_args!(
+                    "{} complete, {} incomplete with {} missing samples, {} skipped",
+                    counts.complete_batches, counts.incomplete_batches, counts.missing_samples, counts.skipped_batches
+                ),
+            )?;
+        }
         for note in &self.notes {
             line("note", note)?;
         }
@@ -310,6 +353,28 @@ impl Report {
             }
             if emitters.is_empty() {
                 writeln!(f, "no emitter above the threshold")?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(targets) = &self.targets {
+            writeln!(
+                f,
+                "{:<8}{:>15}{:>12}{:>12}{:>14}",
+                "target", "delay samples", "range m", "angle deg", "amplitude dB"
+            )?;
+            for (i, target) in targets.iter().enumerate() {
+                writeln!(
+                    f,
+                    "{:<8}{:>15.3}{:>12.1}{:>12.2}{:>14.2}",
+                    i + 1,
+                    target.delay_samples,
+                    target.range_m,
+                    target.angle_deg,
+                    target.amplitude_db
+                )?;
+            }
+            if targets.is_empty() {
+                writeln!(f, "no target above the threshold")?;
             }
             writeln!(f)?;
         }
@@ -382,6 +447,13 @@ mod tests {
                 angle_deg: 1.0,
                 power_db: 2.0,
             }]),
+            targets: Some(vec![Target {
+                delay_samples: 1.0,
+                range_m: 2.0,
+                angle_deg: 3.0,
+                amplitude_db: 4.0,
+            }]),
+            network: None,
             notes: vec![],
         }
     }
@@ -424,6 +496,10 @@ mod tests {
             ["code_phase_samples", "doppler_hz", "peak_over_median", "prn"]
         );
         assert_eq!(sorted(&value["emitters"][0]), ["angle_deg", "power_db"]);
+        assert_eq!(
+            sorted(&value["targets"][0]),
+            ["amplitude_db", "angle_deg", "delay_samples", "range_m"]
+        );
         assert_eq!(value["stages"][0]["api"], "opencl");
     }
 
@@ -432,10 +508,13 @@ mod tests {
         let report = Report {
             satellites: None,
             emitters: None,
+            targets: None,
             ..sample()
         };
         let value: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
-        assert!(!keys(&value).contains(&"satellites") && !keys(&value).contains(&"emitters"));
+        for list in ["satellites", "emitters", "targets"] {
+            assert!(!keys(&value).contains(&list), "{list}");
+        }
     }
 
     #[test]

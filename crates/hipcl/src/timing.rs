@@ -156,21 +156,45 @@ impl StageTimer {
     /// # Errors
     /// The first error of `body`.
     pub fn run(&mut self, bridge: &Bridge, mut body: impl FnMut(&mut Self) -> Result<()>) -> Result<Counts> {
+        self.run_while(bridge, |timer| body(timer).map(|()| true))
+    }
+
+    /// As [`run`](Self::run), but ends where `body` returns false, having done nothing: the number of iterations is
+    /// then that of those before.
+    ///
+    /// # Errors
+    /// The first error of `body`.
+    pub fn run_while(&mut self, bridge: &Bridge, mut body: impl FnMut(&mut Self) -> Result<bool>) -> Result<Counts> {
         let plant = self.plant.map(|api| Plant::new(bridge, api)).transpose()?;
         for _ in 0..self.warmup {
-            body(self)?;
+            if !body(self)? {
+                break;
+            }
             self.iteration_done();
         }
         let before = bridge.meter().snapshot();
-        for _ in 0..self.iterations {
-            self.started = Instant::now();
-            body(self)?;
+        for done in 0..self.iterations {
+            self.begin();
+            if !body(self)? {
+                self.iterations = done;
+                break;
+            }
             self.iteration_done();
             if let Some(plant) = &plant {
                 plant.copy()?;
             }
         }
         Ok(bridge.meter().snapshot().since(&before))
+    }
+
+    /// Begins the iteration now: what it waited for before is no part of it.
+    pub fn begin(&mut self) {
+        self.started = Instant::now();
+    }
+
+    /// Time since the iteration began.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Keeps the wall time of a stage. `work` is what its algorithm has to do; a number is its memory traffic in bytes.

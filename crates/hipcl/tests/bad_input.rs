@@ -19,7 +19,7 @@ fn nonsense_on_the_command_line_is_refused_on_one_line() {
     for (args, parts) in [
         (&[][..], &["no command", "doctor", "--help"][..]),
         (&["pipeline"], &["no command", "pipeline note"]),
-        (&["pipeline", "radar"], &["radar"]),
+        (&["pipeline", "sonar"], &["sonar"]),
         (
             &["pipeline", "note", "--route", "magic"],
             &["magic", "svm-coarse", "staging"],
@@ -105,6 +105,10 @@ fn options_are_refused_before_a_device_is_looked_for() {
         (&["gps", "--generate", "--rate", "1023000"], &["factor 31", "1024000"]),
         (&["gps", "--pfa", "2"], &["--pfa"]),
         (&["gps", "--blocks", "7", "--sub", "2"], &["--blocks"]),
+        (&["radar", "--peaks", "2"], &["--peaks 2", "3 and 5"]),
+        (&["radar", "--bandwidth", "9e6"], &["--bandwidth 9000000", "8000000"]),
+        (&["radar", "--delays", "1,2"], &["--delays has 2 values for 8 channels"]),
+        (&["radar", "--delays", "0,0,0,NaN,0,0,0,0"], &["--delays has NaN"]),
     ] {
         let args = [&["pipeline"], args].concat();
         let run = Run::with(&args, |run| run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so"));

@@ -18,6 +18,16 @@ const CAPON: [&str; 8] = [
     "--iterations",
     "2",
 ];
+const RADAR: [&str; 8] = [
+    "pipeline",
+    "radar",
+    "--blocks",
+    "4",
+    "--pulse",
+    "256",
+    "--iterations",
+    "2",
+];
 const GPS: [&str; 8] = [
     "pipeline",
     "gps",
@@ -66,13 +76,21 @@ fn check_report(report: &Value, extra: Option<(&str, &[&str])>) {
 }
 
 #[test]
-fn note_and_capon_verify_without_copying_and_write_report_and_picture() {
-    if !ready("note_and_capon_verify_without_copying_and_write_report_and_picture") {
+fn jobs_verify_without_copying_and_write_report_and_picture() {
+    if !ready("jobs_verify_without_copying_and_write_report_and_picture") {
         return;
     }
     for (args, stages, extra) in [
         (&NOTE[..], 4, None),
         (&CAPON[..], 7, Some(("emitters", &["angle_deg", "power_db"][..]))),
+        (
+            &RADAR[..],
+            7,
+            Some((
+                "targets",
+                &["delay_samples", "range_m", "angle_deg", "amplitude_db"][..],
+            )),
+        ),
     ] {
         let run = Run::new(&[args, &OUTPUTS].concat());
         assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
@@ -106,6 +124,7 @@ fn each_job_verifies_on_a_queue_on_a_stream_and_as_a_graph() {
         (&NOTE[..], 4, &["add to magnitude, graph"][..], 4),
         (&GPS, 8, &["wipe-off to median, graph"], 2),
         (&CAPON, 7, &["channelize to power, 2 graphs", "refine"], 2),
+        (&RADAR, 7, &["align to peaks, graph"], 2),
     ];
     for (args, stages, graph, graph_iterations) in jobs {
         let mut bytes = None;
@@ -150,7 +169,7 @@ fn each_job_takes_the_stream_unless_a_route_is_named() {
     if !ready("each_job_takes_the_stream_unless_a_route_is_named") {
         return;
     }
-    for args in [&NOTE[..], &GPS, &CAPON] {
+    for args in [&NOTE[..], &GPS, &CAPON, &RADAR] {
         let report = Run::new(&[args, &OUTPUTS].concat()).json("r.json");
         assert_eq!(report["kernels"], "stream", "{report}");
         let staging = [args, &OUTPUTS, &["--staging"]].concat();
@@ -172,7 +191,12 @@ fn staging_copies_exactly_what_it_says_and_still_verifies() {
         return;
     }
     // bytes of the data set that crosses, and crossings in an iteration
-    for (args, bytes, crossings) in [(&NOTE[..], 100_000 * 8, 2 * 3), (&CAPON[..], 48 * 256 * 8, 2)] {
+    let sets = [
+        (&NOTE[..], 100_000 * 8, 2 * 3),
+        (&CAPON[..], 48 * 256 * 8, 2),
+        (&RADAR[..], 4 * 8 * 2048 * 8, 2),
+    ];
+    for (args, bytes, crossings) in sets {
         for option in [&["--staging"][..], &["--route", "staging"]] {
             let run = Run::new(&[args, &OUTPUTS, option].concat());
             assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
@@ -190,7 +214,7 @@ fn one_planted_copy_makes_the_run_unverified() {
     if !ready("one_planted_copy_makes_the_run_unverified") {
         return;
     }
-    for args in [&NOTE[..], &CAPON[..]] {
+    for args in [&NOTE[..], &CAPON[..], &RADAR[..]] {
         for api in ["opencl", "hip"] {
             let run = Run::new(&[args, &OUTPUTS, &["--plant-copy", api]].concat());
             assert_eq!(run.status(), Some(1), "{}{}", run.stdout(), run.stderr());

@@ -311,6 +311,7 @@ pub const EMULATED_JOBS: &[&str] = &[
     "pipeline capon --elements 16 --segments 40 --channels 16 --step 1 --iterations 1",
     "pipeline capon --elements 16 --segments 40 --channels 16 --step 1 --iterations 1 --kernels queue",
     "pipeline gps --generate --blocks 2 --sub 1 --doppler-max 1000 --iterations 1",
+    "pipeline radar --blocks 1 --channels 4 --samples 600 --pulse 160 --beams 16 --iterations 1",
 ];
 
 /// An example of `interop`, which checks itself: exit status 0 is a pass.
@@ -379,6 +380,9 @@ pub const JOBS: &[&str] = &[
     "pipeline gps --generate",
     "pipeline gps --generate --kernels queue",
     "pipeline gps --generate --graph",
+    "pipeline radar",
+    "pipeline radar --kernels queue",
+    "pipeline radar --graph",
 ];
 
 #[cfg(test)]

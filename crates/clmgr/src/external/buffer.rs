@@ -11,7 +11,9 @@ use super::contexts::ExternalContexts;
 use super::info::ExternalBufferInfo;
 use crate::access::{Access, BufferAccess};
 use crate::api::slot;
-use crate::buffer::{BoxLayout, ClMap, ClMapMut, MemRef, Object, Pending, SubBuffer, SubBufferMut, object_methods};
+use crate::buffer::{
+    BoxLayout, ClMap, ClMapMut, MemRef, Object, Pending, SubBuffer, SubBufferMut, SvmBuffer, object_methods,
+};
 use crate::context::Context;
 use crate::error::{Error, Result, check};
 use crate::event::Event;
@@ -76,6 +78,40 @@ impl<T: Pod> ExternalBuffer<T> {
         // SAFETY: the reference is the one just taken, and the size is that of the elements.
         let object = unsafe { Object::own(&context, raw, info.access, len, Arc::default(), Arc::default()) };
         Ok(Self(object))
+    }
+
+    /// Enqueues a copy of `count` elements of shared virtual memory from `from` on, to `to` in this buffer, without
+    /// going through the host; see [`SvmBuffer::copy_into`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SvmBuffer::copy_into`].
+    pub fn write_from(
+        &mut self,
+        queue: &Queue,
+        to: usize,
+        source: &SvmBuffer<T>,
+        from: usize,
+        count: usize,
+    ) -> Result<Event> {
+        source.copy_into(queue, from, self, to, count)
+    }
+
+    /// Enqueues a copy of `count` elements from `from` on to `to` in shared virtual memory, without going through the
+    /// host; see [`SvmBuffer::copy_from`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SvmBuffer::copy_from`].
+    pub fn read_to(
+        &self,
+        queue: &Queue,
+        from: usize,
+        target: &mut SvmBuffer<T>,
+        to: usize,
+        count: usize,
+    ) -> Result<Event> {
+        target.copy_from(queue, to, self, from, count)
     }
 }
 

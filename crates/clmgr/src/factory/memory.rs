@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::policy::BufferStrategy;
-use crate::buffer::{HostPtrBuffer, RegularBuffer, SvmBuffer, SvmGrain};
+use crate::buffer::{HostPtrBuffer, MemRef, RegularBuffer, SvmBuffer, SvmGrain};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::external::ExternalBuffer;
+use crate::queue::Queue;
 use crate::usage::Usage;
 
 pub(crate) enum Memory<T> {
@@ -48,6 +50,24 @@ impl<T: Pod> Memory<T> {
                 });
             }
         })
+    }
+
+    /// Enqueues a copy between memory of any two kinds.
+    pub fn copy_from(&mut self, queue: &Queue, to: usize, source: &Self, from: usize, count: usize) -> Result<Event> {
+        let source = match source {
+            Self::Regular(buffer) => MemRef::from(buffer),
+            Self::HostPtr(buffer) => MemRef::from(buffer),
+            Self::External(buffer) => MemRef::from(buffer),
+            Self::Svm(source) => {
+                return match self {
+                    Self::Regular(buffer) => source.copy_into(queue, from, buffer, to, count),
+                    Self::HostPtr(buffer) => source.copy_into(queue, from, buffer, to, count),
+                    Self::External(buffer) => source.copy_into(queue, from, buffer, to, count),
+                    Self::Svm(buffer) => buffer.copy_from_svm(queue, to, source, from, count),
+                };
+            }
+        };
+        each!(self, buffer => buffer.copy_from(queue, to, source, from, count))
     }
 }
 

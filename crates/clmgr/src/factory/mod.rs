@@ -10,13 +10,15 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::Pod;
 pub(crate) use memory::Memory;
 use memory::each;
+use opencl_sys::cl_mem;
 pub use policy::{BufferChoice, BufferPolicy, BufferRule, BufferStrategy};
 
-use crate::buffer::{ClMap, ClMapMut, SvmMap, SvmMapMut};
+use crate::buffer::{ClMap, ClMapMut, Pending, SvmMap, SvmMapMut};
 #[allow(unused_imports, reason = "the documentation names them")]
 use crate::buffer::{HostPtrBuffer, RegularBuffer, SvmBuffer};
 use crate::context::Context;
 use crate::error::{Error, Result, bytes_of};
+use crate::event::Event;
 use crate::external::ExternalBuffer;
 use crate::kernel::Arg;
 use crate::queue::Queue;
@@ -146,6 +148,76 @@ impl<T: Pod> Buffer<T> {
         each!(&mut self.memory, buffer => buffer.write(queue, data))
     }
 
+    /// Copies the elements from `offset` on into `out`, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read_at`].
+    pub fn read_at(&self, queue: &Queue, offset: usize, out: &mut [T]) -> Result<()> {
+        each!(&self.memory, buffer => buffer.read_at(queue, offset, out))
+    }
+
+    /// Copies `data` into the buffer from `offset` on, and waits.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write_at`].
+    pub fn write_at(&mut self, queue: &Queue, offset: usize, data: &[T]) -> Result<()> {
+        each!(&mut self.memory, buffer => buffer.write_at(queue, offset, data))
+    }
+
+    /// Enqueues a copy of the elements from `offset` on into `out`, as many as it holds, and returns `out` when the
+    /// copy has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::read_async`].
+    pub fn read_async(&self, queue: &Queue, offset: usize, out: Vec<T>) -> Result<Pending<T>> {
+        each!(&self.memory, buffer => buffer.read_async(queue, offset, out))
+    }
+
+    /// Enqueues a copy of `data` into the buffer from `offset` on, and returns `data` when the copy has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::write_async`].
+    pub fn write_async(&mut self, queue: &Queue, offset: usize, data: Vec<T>) -> Result<Pending<T>> {
+        each!(&mut self.memory, buffer => buffer.write_async(queue, offset, data))
+    }
+
+    /// Enqueues a write of `value` to `count` elements from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::fill`].
+    pub fn fill(&mut self, queue: &Queue, offset: usize, count: usize, value: T) -> Result<Event> {
+        each!(&mut self.memory, buffer => buffer.fill(queue, offset, count, value))
+    }
+
+    /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this buffer, whatever the kinds of
+    /// the two.
+    ///
+    /// # Errors
+    ///
+    /// As [`RegularBuffer::copy_from`]; where shared virtual memory takes part, as [`SvmBuffer::copy_from`],
+    /// [`SvmBuffer::copy_into`] or [`SvmBuffer::copy_from_svm`].
+    pub fn copy_from(
+        &mut self,
+        queue: &Queue,
+        to: usize,
+        source: &Buffer<T>,
+        from: usize,
+        count: usize,
+    ) -> Result<Event> {
+        self.memory.copy_from(queue, to, &source.memory, from, count)
+    }
+
+    /// Records that a command that uses the buffer was enqueued on `queue` through raw handles, so a read on another
+    /// queue, or the buffer's drop, waits for it.
+    pub fn note_use(&self, queue: &Queue) {
+        each!(&self.memory, buffer => buffer.note_use(queue));
+    }
+
     /// Maps the buffer for the host to read.
     ///
     /// # Errors
@@ -203,6 +275,37 @@ impl<T> Buffer<T> {
     #[must_use]
     pub fn arg(&self) -> Arg<'_> {
         each!(&self.memory, buffer => buffer.arg())
+    }
+
+    /// The handle of the buffer object, valid for as long as the buffer lives; `None` for shared virtual memory.
+    #[must_use]
+    pub fn raw(&self) -> Option<cl_mem> {
+        match self.arg() {
+            Arg::Mem(raw) => Some(raw),
+            _ => None,
+        }
+    }
+
+    /// The address of shared virtual memory, for host and device; `None` for a buffer object. The host may use it only
+    /// as [`SvmBuffer::grain`] allows.
+    #[must_use]
+    pub fn as_ptr(&self) -> Option<*mut T> {
+        match &self.memory {
+            Memory::Svm(buffer) => Some(buffer.as_ptr()),
+            _ => None,
+        }
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        each!(&self.memory, buffer => buffer.bytes())
+    }
+
+    /// The buffer's context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        each!(&self.memory, buffer => buffer.context())
     }
 
     /// The kind of memory.

@@ -10,13 +10,14 @@ pub mod gps;
 mod launch;
 pub mod note;
 mod plant;
+pub mod radar;
 mod sides;
 mod stages;
 
 pub use launch::{Launch, Waits};
 pub(crate) use plant::Plant;
 
-pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite};
+pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite, Target};
 
 /// Data-set bytes that are copied when this buffer, changed on one side, is used on the other: none on a direct route;
 /// on `Staging` the whole of it out of one API's memory and into the other's.

@@ -10,7 +10,7 @@ use super::memory::Allocation;
 use super::{SvmBuffer, SvmGrain};
 use crate::api::slot;
 use crate::buffer::bounds::{byte_range, same_length};
-use crate::buffer::object::{BoxLayout, MemRef, pattern_size};
+use crate::buffer::object::{BoxLayout, MemMut, MemRef, pattern_size};
 use crate::buffer::pending::{HostMemory, Pending};
 use crate::error::{Result, check};
 use crate::event::Event;
@@ -194,6 +194,72 @@ impl<T: Pod> SvmBuffer<T> {
             return Ok(event);
         }
         self.view()?.object.copy_from(queue, to, source, from, count)
+    }
+
+    /// Enqueues a copy of `count` elements of `source` from `from` on, to `to` in this memory, by their addresses,
+    /// ordered as [`read_async`](Self::read_async) for both.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), or an error from `clEnqueueSVMMemcpy`.
+    #[doc(alias = "clEnqueueSVMMemcpy")]
+    pub fn copy_from_svm(
+        &mut self,
+        queue: &Queue,
+        to: usize,
+        source: &SvmBuffer<T>,
+        from: usize,
+        count: usize,
+    ) -> Result<Event> {
+        let target_range = byte_range::<T>(self.len(), to, count)?;
+        let source_range = byte_range::<T>(source.len(), from, count)?;
+        source.allocation().settle(queue, false)?;
+        let allocation = self.allocation();
+        allocation.settle(queue, true)?;
+        let target = allocation.start.0.wrapping_byte_add(target_range.start);
+        let place = source.allocation().start.0.wrapping_byte_add(source_range.start);
+        // SAFETY: both ranges lie in their allocations, which differ because the target is borrowed exclusively; each
+        // allocation's drop waits for the command, which is noted for both.
+        let event = unsafe { allocation.copy_async(queue, target, place, target_range.len()) }?;
+        source.note_use(queue);
+        Ok(event)
+    }
+
+    /// Enqueues a copy of `count` elements from `from` on into the buffer object `target`, to `to` there: between two
+    /// buffer objects, or as a write from the host's own memory. It is ordered as [`read_async`](Self::read_async) for
+    /// both.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange),
+    /// [`Error::ContextMismatch`](crate::Error::ContextMismatch), an error from `clCreateBuffer` or
+    /// `clEnqueueCopyBuffer`; or for a write [`Error::Access`](crate::Error::Access) and an error from
+    /// `clEnqueueWriteBuffer`.
+    pub fn copy_into<'a>(
+        &self,
+        queue: &Queue,
+        from: usize,
+        target: impl Into<MemMut<'a, T>>,
+        to: usize,
+        count: usize,
+    ) -> Result<Event>
+    where
+        T: 'a,
+    {
+        let allocation = self.allocation();
+        let target = target.into().0;
+        if allocation.grain == SvmGrain::System {
+            let range = byte_range::<T>(self.len(), from, count)?;
+            allocation.settle(queue, false)?;
+            let place = allocation.start.0.wrapping_byte_add(range.start);
+            // SAFETY: the place has the size of the range; the allocation's drop waits for the command, which is noted.
+            let event = unsafe { target.write_from(queue, to, count, place) }?;
+            allocation.note_use(queue);
+            return Ok(event);
+        }
+        allocation.settle(queue, false)?;
+        target.copy_from(queue, to, MemRef(&self.view()?.object), from, count)
     }
 
     /// Enqueues a copy of the box of `extent` (x, y, z) at `from` in `source`, to `to` in this memory, ordered as

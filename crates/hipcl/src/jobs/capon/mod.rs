@@ -174,6 +174,8 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
         satellites: None,
         picture: picture(shape, options, &grid, &found, &emitters, unbias),
         emitters: Some(emitters),
+        targets: None,
+        network: None,
         truth_ok,
         notes,
     })

@@ -126,6 +126,8 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         tolerance: TOLERANCE,
         satellites: Some(satellites),
         emitters: None,
+        targets: None,
+        network: None,
         truth_ok: verdict.map(|verdict| verdict.is_right()),
         picture,
         notes,

@@ -135,6 +135,8 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
         tolerance: TOLERANCE + TOLERANCE_PER_STEP * steps as f64,
         satellites: None,
         emitters: None,
+        targets: None,
+        network: None,
         truth_ok: None,
         picture: Picture::Timeline,
         notes,
