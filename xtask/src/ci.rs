@@ -7,9 +7,7 @@ use xshell::{Shell, cmd};
 use crate::error::{Error, Result};
 use crate::setup::{clfft, remove_folder};
 use crate::workspace::{Workspace, cargo, step};
-use crate::{
-    codegen, codegen_task, compile_time, consumers, dist, docs, msrv, oclgrind, real_hip, targets, test, tidy,
-};
+use crate::{codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test, tidy};
 
 /// What is quick to check, before every commit.
 pub fn check(workspace: &Workspace) -> Result<()> {
@@ -100,9 +98,6 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     free(workspace, "msrv")?;
     step("compile-time", || compile_time::run(workspace))?;
     free(workspace, "compile-time")?;
-    step("dist", || {
-        if_it_can_be_had(dist::run(workspace, &dist::Options::default()))
-    })?;
     step("docs", || docs::run(workspace))?;
     step("clFFT", || if_it_can_be_had(clfft::ensure(workspace)))?;
     println!("==> test --opencl pocl");

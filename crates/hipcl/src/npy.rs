@@ -5,7 +5,7 @@
 
 use std::io::{Error, ErrorKind, Read};
 
-use ndarray::{ArrayBase, Dimension, OwnedRepr};
+use ndarray::{ArrayBase, Dimension, OwnedRepr, ShapeBuilder};
 use ndarray_npy::{ReadDataError, ReadNpyError, ReadNpyExt as _, ReadableElement};
 use py_literal::Value;
 
@@ -15,13 +15,14 @@ use crate::C32;
 const PREFIX: usize = 12;
 /// NumPy also refuses a longer one (`numpy.load`, `max_header_size`).
 const LONGEST_HEADER: usize = 10_000;
-/// A shape in a dictionary has two; the fields of a record have four. Each level uses parser stack.
-const DEEPEST: usize = 8;
+/// A shape in a dictionary has two; the fields of a record have four. The parser's work grows with each.
+const DEEPEST: usize = 4;
 /// Bytes read at once.
 const PIECE: usize = 1 << 20;
 
 /// An element as it is read.
 #[derive(Clone, Copy)]
+#[repr(transparent)]
 struct Sample(C32);
 
 /// Reads an array of complex64, of either byte order.
@@ -32,7 +33,15 @@ struct Sample(C32);
 pub(crate) fn read<D: Dimension>(mut file: impl Read) -> Result<ArrayBase<OwnedRepr<C32>, D>, ReadNpyError> {
     let header = header(&mut file)?;
     let array = ArrayBase::<OwnedRepr<Sample>, D>::read_npy(header.chain(file))?;
-    Ok(array.mapv_into_any(|Sample(value)| value))
+    let shape = array.raw_dim().set_f(!array.is_standard_layout());
+    // In place: a vector whose elements keep their layout keeps its memory.
+    let samples = array
+        .into_raw_vec_and_offset()
+        .0
+        .into_iter()
+        .map(|Sample(value)| value)
+        .collect();
+    ArrayBase::from_shape_vec(shape, samples).map_err(|error| Error::new(ErrorKind::InvalidData, error).into())
 }
 
 /// The bytes up to the data, if they can be an array's.
@@ -60,19 +69,32 @@ fn header(file: &mut impl Read) -> Result<std::io::Cursor<Vec<u8>>, ReadNpyError
     if read < missing {
         return Err(Error::from(ErrorKind::UnexpectedEof).into());
     }
-    let mut depth = 0_usize;
-    for byte in &bytes[begin..] {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
+    check(&bytes[begin..]).map_err(invalid)?;
+    Ok(std::io::Cursor::new(bytes))
+}
+
+/// Whether the parser is done with a header of this text soon: it tries every reading of nested brackets.
+fn check(header: &[u8]) -> Result<(), String> {
+    // Where a string with one of these ends is told by more than its next quote; no array's header has any.
+    let has = |what: &[u8]| header.windows(what.len()).any(|part| part == what);
+    if has(b"\\") || has(b"'''") || has(b"\"\"\"") {
+        return Err("a header with an escape or a long string".into());
+    }
+    let (mut depth, mut string) = (0_usize, None);
+    for byte in header {
+        match (string, byte) {
+            (Some(quote), byte) if byte == quote => string = None,
+            (Some(_), _) => {}
+            (None, b'\'' | b'"') => string = Some(byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            (None, _) => {}
         }
         if depth > DEEPEST {
-            let what = format!("a header nested deeper than {DEEPEST} levels");
-            return Err(invalid(what).into());
+            return Err(format!("a header nested deeper than {DEEPEST} levels"));
         }
     }
-    Ok(std::io::Cursor::new(bytes))
+    Ok(())
 }
 
 impl ReadableElement for Sample {
@@ -169,5 +191,17 @@ mod tests {
         }
         let long = [&good[..], b"xyz"].concat();
         assert!(matches!(read::<Ix1>(&*long), Err(ReadNpyError::ExtraBytes(3))));
+    }
+
+    #[test]
+    fn brackets_in_strings_do_not_hide_nested_ones() {
+        for nested in ["[')',", "[\")\",", "['''a''',", "['\\')',"] {
+            let text = format!("{{'descr': {}", nested.repeat(40));
+            let error = read::<Ix2>(&file(&text, &[])[..]).unwrap_err();
+            assert!(
+                matches!(&error, ReadNpyError::Io(error) if error.kind() == ErrorKind::InvalidData),
+                "{error}"
+            );
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The files that a source includes, as far as they can be known before it is compiled.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use kernel_cache::{NotUnderstood, Scan};
+use rustix::fs::{Mode, OFlags};
 
 /// Environment variables from which drivers take options (clr: rocclr/utils/flags.hpp; pocl:
 /// lib/CL/pocl_build.c).
@@ -62,7 +64,7 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
                     exists |= known.is_some();
                     continue;
                 }
-                let content = fs::read(&path).ok();
+                let content = read(&path, &name)?;
                 if let Some(content) = &content {
                     exists = true;
                     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -82,6 +84,31 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
     Ok(includes)
 }
 
+/// The largest include that is looked through.
+const LARGEST: u64 = 64 << 20;
+
+/// The content of an include, if there is one. Directives that the compiler skips count, so it may never open the file.
+fn read(path: &Path, name: &str) -> Result<Option<Vec<u8>>, NotUnderstood> {
+    // A pipe is opened without waiting for its writer.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
+        return Ok(None);
+    };
+    let file = File::from(file);
+    match file.metadata() {
+        Ok(found) if found.is_dir() => return Ok(None),
+        Ok(found) if found.is_file() && found.len() < LARGEST => {}
+        _ => {
+            return Err(NotUnderstood::new(format!(
+                "the include `{name}` is no regular file of less than {} MiB",
+                LARGEST >> 20
+            )));
+        }
+    }
+    let mut content = Vec::new();
+    Ok(file.take(LARGEST).read_to_end(&mut content).ok().map(|_| content))
+}
+
 /// The include folders from the options, and the other options.
 fn include_folders(options: &[String]) -> (Vec<&str>, Vec<&str>) {
     let (mut folders, mut others) = (Vec::new(), Vec::new());
@@ -98,6 +125,8 @@ fn include_folders(options: &[String]) -> (Vec<&str>, Vec<&str>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -161,5 +190,13 @@ mod tests {
         fs::write(&map, "").unwrap();
         let error = of("#include \"a.h\"\n", &options).unwrap_err().to_string();
         assert!(error.contains("names.hmap"), "{error}");
+    }
+
+    #[test]
+    fn an_include_without_an_end_is_not_read() {
+        for text in ["#include \"/dev/zero\"\n", "#if 0\n#include \"/dev/zero\"\n#endif\n"] {
+            let reason = of(text, "").unwrap_err().to_string();
+            assert!(reason.contains("no regular file"), "{reason}");
+        }
     }
 }

@@ -43,7 +43,20 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Samples> {
             "its shape is {elements} x {per_element}; it needs elements x samples, neither of them 0"
         ));
     }
-    let samples = array.as_standard_layout().into_owned().into_raw_vec_and_offset().0;
+    let samples = match array.is_standard_layout() {
+        true => array.into_raw_vec_and_offset().0,
+        // The columns lie one behind the other.
+        false => {
+            let mut samples = Vec::new();
+            if samples.try_reserve_exact(array.len()).is_err() {
+                return refuse(
+                    "there is no memory to transpose it; save it in C order (numpy.ascontiguousarray)".into(),
+                );
+            }
+            samples.extend(array.iter().copied());
+            samples
+        }
+    };
     if let Some(at) = samples.iter().position(|x| !(x.re.is_finite() && x.im.is_finite())) {
         return refuse(format!(
             "element {}, sample {} is {}, not a finite number; clean the recording",
