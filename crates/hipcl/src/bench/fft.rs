@@ -168,8 +168,18 @@ impl Cases<'_> {
         let real = |i: usize| (i % 17) as f32 - 8.0;
         let padded = rows(LEN).input_len(SHORT).window(&window);
         self.measure::<C32, C32>("3000 in 4096 x 1024, windowed", &padded, forward, complex)?;
-        self.measure::<f32, C32>("4096 x 1024, real to complex", &rows(LEN).real_to_complex(), forward, real)?;
-        self.measure::<C32, f32>("4096 x 1024, complex to real", &rows(LEN).complex_to_real(), inverse, complex)?;
+        self.measure::<f32, C32>(
+            "4096 x 1024, real to complex",
+            &rows(LEN).real_to_complex(),
+            forward,
+            real,
+        )?;
+        self.measure::<C32, f32>(
+            "4096 x 1024, complex to real",
+            &rows(LEN).complex_to_real(),
+            inverse,
+            complex,
+        )?;
         for (len, batch) in PRIMES {
             let name = format!("{len} x {batch}");
             self.measure::<C32, C32>(&name, &Plan::builder(len).batch(batch), forward, complex)?;
@@ -218,7 +228,12 @@ impl Cases<'_> {
             };
             let times = in_turns(SAMPLES, &mut [&mut run])?.pop().unwrap_or_default();
             let rates = per_second(plan.bytes_moved() as f64, &times);
-            let line = Line::of(format!("{name}, {} on {way}", plan.way()), "GB/s", Better::Higher, rates);
+            let line = Line::of(
+                format!("{name}, {} on {way}", plan.way()),
+                "GB/s",
+                Better::Higher,
+                rates,
+            );
             let share = plan.bytes_moved() as f64 / plan.traffic() as f64;
             self.found.lines.push(line.against(
                 self.limit * share,
