@@ -205,7 +205,7 @@ fn a_receiver_that_is_not_wanted_any_more_ends_and_frees_its_port() {
     let first = receiver(FAR);
     let address = first.address();
     let taken = Receiver::start(address, GEOMETRY, vec![vec![C32::ZERO; GEOMETRY.batch()]], FAR);
-    let error = taken.err().expect("the port is taken").to_string();
+    let error = taken.expect_err("the port is taken").to_string();
     assert!(
         error.contains(&address.to_string()) && error.contains("port 0"),
         "{error}"

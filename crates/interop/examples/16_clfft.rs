@@ -126,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The library takes buffer objects, which not all routes have.
     let route = bridge
         .permitted()
-        .into_iter()
+        .iter()
         .find(|route| [Route::GpuVa, Route::HipPointer].contains(route));
     let Some(&route) = route else {
         println!("skipped: no route with buffer objects works here");

@@ -151,3 +151,13 @@ fn another_shape_is_refused_by_name() {
         "gather_from_array: array is 2 x 3 x 4, but 1 x 3 x 4, as the batch, is needed"
     );
 }
+
+/// Its shape is only what the caller said: nothing is allocated by it.
+#[test]
+fn a_batch_that_is_not_in_the_memory_is_refused_before_there_is_an_array() {
+    let setup = setup();
+    let matrix = DeviceMatrix::<f32>::zeros(&setup.device, 8, 8).unwrap();
+    let batch = matrix.as_matrix().batch(1, 1 << 40);
+    let error = batch.to_array(&setup.stream).unwrap_err().to_string();
+    assert!(error.contains("the memory has 64"), "{error}");
+}

@@ -191,7 +191,7 @@ mod tests {
         let layout = Layout {
             read_only: vec![16..32, 48..64],
             executable: vec![32..48, 80..96],
-            writable: vec![64..80],
+            writable: vec![64..80, 96..104],
             start: 0,
             table: 16,
         };

@@ -44,6 +44,13 @@ const REFUSED: &[&str] = &[
     "-ftest-coverage",
     "-fno-pic",
     "-fno-PIC",
+    // The launch calls the kernel as everything else is called.
+    "-fcall-",
+    "-ffixed-",
+    "-fpack-struct",
+    "-fpcc-struct-return",
+    "-freg-struct-return",
+    "-fshort-",
 ];
 
 /// Options of the form `-fNAME=VALUE` whose value is a number or a word. That of others can be a file, which GCC would
@@ -155,6 +162,9 @@ mod tests {
             "-fopt-info-all=x",
             "-fopt-info-vec-missed=x",
             "-fsave-optimization-record=x",
+            "-fcall-used-rbx",
+            "-ffixed-r12",
+            "-fpack-struct=1",
             "-Wl,-rpath,.",
             "@file",
             "-shared",

@@ -40,10 +40,12 @@ impl<T: Pod, M: DeviceMemory<Element = T>> Batch<M> {
     ///
     /// As [`Matrix::to_array`](crate::Matrix::to_array).
     pub fn to_array(self, stream: &Stream) -> Result<Array3<T>> {
-        let BatchShape { layout, count, .. } = self.shape();
+        // The memory is asked first: the shape is only what the caller said.
+        let batch = Call::new(stream, "to_array").read("batch", self)?;
+        let BatchShape { layout, count, .. } = batch.shape;
         let rows_last = Array3::from_elem((count, layout.cols, layout.rows), T::zeroed());
         let mut array = rows_last.permuted_axes([0, 2, 1]);
-        self.copy_to_array(stream, array.view_mut())?;
+        copy_each(batch, array.view_mut(), |matrix, part| matrix.copy_to_array(part))?;
         Ok(array)
     }
 
@@ -51,23 +53,32 @@ impl<T: Pod, M: DeviceMemory<Element = T>> Batch<M> {
         self,
         call: &'static str,
         stream: &Stream,
-        mut array: ArrayViewMut3<'_, T>,
+        array: ArrayViewMut3<'_, T>,
         copy: impl Fn(Taken<DeviceSlice<'_, T>, Layout>, ArrayViewMut2<'_, T>) -> Result<()>,
     ) -> Result<()> {
         same_shape(call, self.shape(), array.dim())?;
-        let Taken { data, shape } = Call::new(stream, call).read("batch", self)?;
-        if shape.layout.span() == 0 {
-            return Ok(());
-        }
-        for (index, part) in array.axis_iter_mut(Axis(0)).enumerate() {
-            let matrix = Taken {
-                data: data.slice(index * shape.stride..)?,
-                shape: shape.layout,
-            };
-            copy(matrix, part)?;
-        }
-        Ok(())
+        copy_each(Call::new(stream, call).read("batch", self)?, array, copy)
     }
+}
+
+/// Calls `copy` with each matrix of a batch and its part of an array of the batch's shape.
+fn copy_each<T: Pod>(
+    batch: Taken<DeviceSlice<'_, T>, BatchShape>,
+    mut array: ArrayViewMut3<'_, T>,
+    copy: impl Fn(Taken<DeviceSlice<'_, T>, Layout>, ArrayViewMut2<'_, T>) -> Result<()>,
+) -> Result<()> {
+    let Taken { data, shape } = batch;
+    if shape.layout.span() == 0 {
+        return Ok(());
+    }
+    for (index, part) in array.axis_iter_mut(Axis(0)).enumerate() {
+        let matrix = Taken {
+            data: data.slice(index * shape.stride..)?,
+            shape: shape.layout,
+        };
+        copy(matrix, part)?;
+    }
+    Ok(())
 }
 
 impl<T: Pod, M: DeviceMemoryMut<Element = T>> Batch<M> {

@@ -126,7 +126,7 @@ impl Options {
             )));
         }
         let most = self.shape.samples as f64;
-        match delays.iter().find(|delay| !(delay.abs() < most)) {
+        match delays.iter().find(|delay| delay.is_nan() || delay.abs() >= most) {
             Some(delay) => Err(Error::input(format!(
                 "--delays has {delay}, which is not less than a block of {most} samples"
             ))),
