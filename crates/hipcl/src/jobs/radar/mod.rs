@@ -20,7 +20,7 @@
 //! With `--udp` the batches come from the network ([`net`]), and nothing is known of them.
 //!
 //! # Accuracy
-//! The map is compared with a reference in double precision from the raw samples ([`reference`]), and so are the
+//! The map is compared with a reference in double precision from the raw samples ([`mod@reference`]), and so are the
 //! targets: their places to a hundredth of a cell, their amplitudes as the map.
 
 use std::net::SocketAddr;
