@@ -123,8 +123,7 @@ fn capon_options_that_make_no_sense_are_refused() {
     }
     let small = ["pipeline", "capon", "--elements", "16", "--segments", "64"];
     for (args, parts) in [
-        (&["--channels", "7", "--channel", "0"][..], &["factor 7", "2^a"][..]),
-        (&["--channels", "1"], &["--channels 1", "2 or more"]),
+        (&["--channels", "1"][..], &["--channels 1", "2 or more"][..]),
         (&["--channel", "32"], &["--channel 32", "0 to 31"]),
         (&["--loading", "NaN"], &["--loading NaN"]),
         (&["--loading=-1"], &["--loading -1"]),

@@ -72,7 +72,7 @@ pub struct Options {
     /// Segments of the generated scene; each gives one snapshot.
     #[arg(long, value_name = "K", default_value_t = 1024, conflicts_with = "input")]
     pub segments: usize,
-    /// Channels of the channelizer, 2^a 3^b 5^c: the length of its FFT.
+    /// Channels of the channelizer: the length of its FFT, fastest with the factors 2, 3, 5 and 7.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub channels: usize,
     /// Channel to look at, from 0.
