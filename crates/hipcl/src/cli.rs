@@ -53,7 +53,7 @@ enum Command {
     /// The second process of `bench ipc`.
     #[command(hide = true)]
     BenchPeer(bench::ipc::Peer),
-    /// Write the manual's pages, for whoever packs this program.
+    /// Write the manual's pages, for packages of this program.
     #[command(hide = true)]
     Man {
         /// The folder that gets them; it exists.

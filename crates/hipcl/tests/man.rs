@@ -1,4 +1,4 @@
-//! The manual's pages, which the command writes for whoever packs it.
+//! The manual's pages, which the command writes for its packages.
 
 use std::fs;
 use std::path::Path;

@@ -159,7 +159,7 @@ fn what_is_no_packet_or_comes_from_elsewhere_is_counted_and_changes_nothing() {
     let (ours, theirs) = (paced(socket()), paced(socket()));
     let mut packets = Packets::new(GEOMETRY, Format::Cf32, 832, Faults::default(), 1).expect("packets");
     let wire = packets.batch(3, &batch(3));
-    // nobody is the sender yet
+    // The receiver has accepted no sender yet.
     let mut wrong = wire[0].clone();
     wrong[0] ^= 1;
     let longest = vec![0; 65_507];

@@ -1024,8 +1024,8 @@ hipcl_status hipcl_bridge_program_cache(hipcl_bridge bridge,
 
 /**
  * Takes the errors that could not be returned, because they came up when something was destroyed: of buffers, streams,
- * queues, BLAS handles, programs and what they keep. One line each, those of HIP's objects after the others; empty if
- * there are none. At most 64 of each API are kept. Call it before hipcl_bridge_destroy(): errors that come up later are
+ * queues, BLAS handles, programs and what they keep. One line each, HIP's errors last; empty if there are none. At
+ * most 64 of each API are kept. Call it before hipcl_bridge_destroy(): errors that come up later are
  * lost.
  *
  * @param bridge  A bridge.

@@ -26,8 +26,8 @@ pub type hipcl_buffer = *mut hipcl_buffer_s;
 /// The memory of a buffer, in bytes.
 pub(crate) type Memory = Shared<u8>;
 
-/// Whoever uses the memory holds the object itself, so that a call counts one reference. An open access for writing leaves
-/// what is known about the memory, which nobody else can ask.
+/// A user of the memory holds the object itself, so that a call counts one reference. An open access for writing leaves
+/// what is known about the memory, because other calls cannot ask the memory then.
 pub(crate) type BufferObject = Lend<Memory, Option<Known>>;
 pub(crate) type BufferReader = Reader<Memory, Option<Known>>;
 pub(crate) type BufferWriter = Writer<Memory, Option<Known>>;

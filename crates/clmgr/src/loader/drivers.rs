@@ -101,7 +101,7 @@ fn trusted(path: &Path) -> Result<(), String> {
         .and_then(|metadata| trust(&metadata))
 }
 
-/// Whether nobody but root, the process's user and that user's own group could have written it.
+/// Whether only root, the process's user and that user's own group can have written it.
 fn trust(found: &Metadata) -> Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
     if ![0, user].contains(&found.uid()) {
@@ -113,7 +113,9 @@ fn trust(found: &Metadata) -> Result<(), String> {
     }
     let by_others = found.mode() & OTHERS_MAY_WRITE != 0;
     let by_group = found.mode() & GROUP_MAY_WRITE != 0 && found.gid() != rustix::process::getegid().as_raw();
-    if (by_others || by_group) && found.mode() & STICKY == 0 {
+    // A file's sticky bit protects nothing.
+    let is_sticky = found.is_dir() && found.mode() & STICKY != 0;
+    if (by_others || by_group) && !is_sticky {
         return Err(format!(
             "other users may write it (mode {:o}), so it may be anything; revoke that with `chmod go-w`, or set \
              HIPCL_OPENCL to its library if you trust it",
@@ -157,6 +159,11 @@ mod tests {
         write(&file, 0o666);
         let reason = named_in(folder.path()).remove(0).unwrap_err().reason;
         assert!(reason.contains("other users may write it (mode 666)"), "{reason}");
+        write(&file, 0o1666);
+        assert!(
+            named_in(folder.path())[0].is_err(),
+            "the sticky bit of a file means nothing"
+        );
         std::fs::create_dir(&inner).unwrap();
         write(&inner.join("b.icd"), 0o644);
         std::fs::set_permissions(&inner, std::fs::Permissions::from_mode(0o757)).unwrap();

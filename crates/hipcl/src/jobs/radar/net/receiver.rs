@@ -158,7 +158,7 @@ struct Worker<S> {
 impl<S: Storage> Worker<S> {
     fn run(mut self) {
         if let Err(error) = self.receive() {
-            // whoever waits for a batch gets it; if there is no one, no one needs it
+            // The caller that waits for a batch gets it; without one, nothing is lost.
             let _ = self.ready.send(Err(error));
         }
     }
