@@ -285,6 +285,39 @@ fn descriptors_of_other_code_are_imported_by_both_where_addresses_mean_nothing()
     assert_eq!(external_memory::violations(), [""; 0]);
 }
 
+/// The exporter may free the memory next.
+#[test]
+fn the_drop_of_an_import_waits_for_the_commands_of_guards_that_are_gone() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let _alone = alone();
+    let bridge = open();
+    let (context, queue) = (bridge.cl_context(), bridge.queue().expect("a queue"));
+    let fd = rustix::fs::memfd_create("import", rustix::fs::MemfdFlags::CLOEXEC).expect("a descriptor");
+    rustix::fs::ftruncate(&fd, (LEN * size_of::<u32>()) as u64).expect("its size");
+    let (kind, access) = (clmgr::HandleKind::OPAQUE_FD, clmgr::BufferAccess::default());
+    // SAFETY: the descriptor's memory has this size, and only the guard below uses it.
+    let memory = unsafe { clmgr::ImportedBuffer::<u32>::import(context, kind, fd, LEN, access) };
+    let mut memory = memory.expect("an import");
+    let held = clmgr::UserEvent::new(context).expect("an event");
+    {
+        let _guard = memory.acquire(&queue).expect("taken over");
+        queue.wait_for(held.event()).expect("a wait");
+    }
+    let (is_let_go, (start, started)) = (AtomicBool::new(false), std::sync::mpsc::channel());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            started.into_iter().next();
+            is_let_go.store(true, Ordering::Release);
+            held.complete().expect("an event");
+        });
+        start.send(()).expect("a listener");
+        drop(memory);
+        assert!(is_let_go.load(Ordering::Acquire), "its hand-back was still queued");
+    });
+    assert_eq!(external_memory::violations(), [""; 0]);
+}
+
 #[test]
 fn what_neither_api_imports_is_refused_with_both_reasons() {
     let _alone = alone();
