@@ -7,9 +7,11 @@
 use std::ffi::c_void;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hip_sys::{hipError_t, hipStream_t};
 
+use crate::ending::COMMANDS;
 use crate::error::entry;
 use crate::graph::{Operation, Routine};
 use crate::memory::backing::Backing;
@@ -110,6 +112,12 @@ pub unsafe fn adopt_in_file(
 ) -> Result<(), Error> {
     let file = Backing::of(file).at(offset);
     enter(ptr, bytes, Kind::ForeignVram, ordinal, Some(file))
+}
+
+/// Ends the work of all streams, because the process ends and OpenCL's memory with it: what is queued fails with
+/// `hipErrorDeinitialized` and touches nothing. Waits for what runs now, no longer than `patience`.
+pub fn end(patience: Duration) {
+    COMMANDS.end(patience);
 }
 
 fn enter(ptr: *mut c_void, bytes: usize, kind: Kind, ordinal: usize, file: Option<Backing>) -> Result<(), Error> {

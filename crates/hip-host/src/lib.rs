@@ -9,6 +9,7 @@
 //! | `error`, `api_names` | codes and the thread's last error; names of functions by number |
 //! | `memory` | an address registry, allocation between guard pages, copies and fills |
 //! | `stream`, `event` | a thread for each stream, and points in it |
+//! | `ending` | what streams do when the process ends |
 //! | `graph` | graphs, built explicitly or captured from streams |
 //! | `kernel`, `workers` | kernels: their code, run over a pool of threads |
 //! | `rtc`, `module`, `launch` | the calls that compile kernels by the machine's C++ compiler, load and launch them |
@@ -57,6 +58,7 @@
 // Each group uses only itself and those above it.
 
 // What every module uses.
+mod ending;
 mod error;
 pub mod faults;
 mod frame;

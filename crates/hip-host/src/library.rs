@@ -19,6 +19,7 @@ use std::sync::{Arc, Weak};
 use hip_sys::{hipError_t, hipStream_t};
 
 use crate::device::{self, Device};
+use crate::ending::COMMANDS;
 pub use crate::frame::{Code, run as entry};
 use crate::graph::{Operation, Routine};
 pub use crate::log::refused;
@@ -125,6 +126,7 @@ pub fn spread(count: usize, work: impl Fn(usize) + Sync) {
     let grain = count.div_ceil(CHUNKS_PER_THREAD * workers::width());
     workers::for_each(count as u64, grain as u64, &|range| {
         for index in range {
+            COMMANDS.leave_if_ended();
             work(index as usize);
         }
     });

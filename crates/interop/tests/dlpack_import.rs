@@ -172,6 +172,7 @@ fn device_memory_out_of_opencls_reach_is_copied_on_the_device_where_that_is_perm
         // OpenCL accepts no HIP address, as with CUDA.
         reaches_hip: || false,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     for (policy, copies) in [(Policy::DirectOnly, false), (Policy::AllowCopy, true)] {
         let options = Options {

@@ -44,6 +44,7 @@ fn bridge(policy: Policy) -> Bridge {
         release: |_| Ok(()),
         reaches_hip: || true,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     let options = Options {
         policy,
@@ -251,6 +252,7 @@ fn what_is_not_possible_is_told_from_what_failed() {
         release: |_| Ok(()),
         reaches_hip: || true,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     let error = Bridge::open(&selection, &Options::default()).expect_err("nothing works");
     faults.set("");

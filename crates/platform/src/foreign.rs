@@ -1,5 +1,6 @@
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hip_sys::{hipError_t, hipStream_t};
 
@@ -32,4 +33,7 @@ pub struct ForeignHooks {
     /// pointer arguments, each in memory that the platform knows; the kernel touches no other
     /// memory, and may be called whenever the stream reaches it.
     pub launch: unsafe fn(hipStream_t, ForeignKernel, &[usize]) -> hipError_t,
+    /// Ends the work of all streams, because the process ends: OpenCL frees its memory next. What is
+    /// queued fails and touches nothing; what runs now is waited for, no longer than this time.
+    pub end: fn(Duration),
 }

@@ -16,6 +16,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::process::{Peer, Process};
 use super::{DISABLE_TIMING, Event, INTERPROCESS, find, publish};
+use crate::ending::COMMANDS;
 use crate::error::{Result, entry};
 use crate::log;
 use crate::memory::RemoteFile;
@@ -154,7 +155,7 @@ impl Counters {
         let ended = std::cell::Cell::new(false);
         poll(|| {
             ended.set(!self.is_reached(recording) && peer.has_ended());
-            ended.get() || self.is_reached(recording)
+            ended.get() || self.is_reached(recording) || COMMANDS.have_ended()
         });
         self.outcome(recording, ended.get()).map(|_| ())
     }

@@ -30,6 +30,7 @@ pub(crate) use image::{Image, LoadError};
 use parking_lot::Mutex;
 
 use crate::device::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+use crate::ending::COMMANDS;
 use crate::error::Result;
 use crate::work::Task;
 use crate::{log, workers};
@@ -170,6 +171,7 @@ fn run(function: &Function, grid: [u32; 3], block: [u32; 3], shared_bytes: u32, 
     let grain = least.max(blocks / (workers::width() as u64 * CHUNKS_PER_THREAD));
     let outcome = Mutex::new(Ok(()));
     workers::for_each(blocks, grain, &|range| {
+        COMMANDS.leave_if_ended();
         let launch = launch.get();
         let result = if waits {
             blocks::run_with_barriers(kernel, launch, shared_bytes, range, None)

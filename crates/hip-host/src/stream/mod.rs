@@ -27,6 +27,7 @@ pub(crate) use per_thread::own;
 pub(crate) use value::*;
 
 use crate::device::{self, Device};
+use crate::ending::COMMANDS;
 use crate::error::Result;
 use crate::faults::{self, Injected};
 use crate::graph::capture::{self, Captured};
@@ -340,7 +341,11 @@ impl Command {
         }
         let _open = if waits { None } else { sealed::open() };
         // Also behind failed work: a host function or a written word may be what another thread waits for.
-        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|reason| {
+        let run = || match waits {
+            true => COMMANDS.run_unawaited(work),
+            false => COMMANDS.run(work),
+        };
+        let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|reason| {
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {
                 Some(reason) => log::refused(call, format_args!("in the stream: {reason}")),

@@ -13,6 +13,7 @@ use hip_sys::{
 };
 
 use super::{Stream, find};
+use crate::ending::COMMANDS;
 use crate::error::{Result, entry};
 use crate::log;
 use crate::memory::reach::reaches;
@@ -117,7 +118,8 @@ fn wait(
         let work = Box::new(move || {
             poll(|| {
                 let _open = sealed::open();
-                reached(word.load() & mask, value, mask)
+                // OpenCL's memory, in which the word may lie, is freed next.
+                COMMANDS.have_ended() || reached(word.load() & mask, value, mask)
             });
             Ok(())
         });

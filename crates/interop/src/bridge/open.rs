@@ -10,6 +10,7 @@ use super::first_call::{FirstCall, once};
 use super::probe::Probe;
 use super::{Bridge, Options, choose, grades};
 use crate::core::{Core, Hsa, LentMemory};
+use crate::handoff::end_with_the_process;
 use crate::values::{BridgeReport, Pairing, RouteReport};
 use crate::{Grade, Meter, Result, Route};
 
@@ -129,6 +130,7 @@ impl<'a> Libraries<'a> {
             failovers: Mutex::default(),
             kept: LentMemory::default(),
         });
+        end_with_the_process(&core);
         let blas = tables.rocblas.clone().map(|rocblas| {
             // SAFETY: the tables are of the one platform that was selected.
             let blas = unsafe { rocblas::Library::from_tables(rocblas, tables.rocsolver.clone()) };

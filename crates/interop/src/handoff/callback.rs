@@ -69,7 +69,7 @@ struct Numbered {
 
 impl Callback {
     pub(crate) fn start(core: &Core, gate: Gate, limit: Duration) -> Result<Self> {
-        let watchdog = Watchdog::start(core.platform, limit).map_err(|error| Error::NoGrade {
+        let watchdog = Watchdog::start(limit).map_err(|error| Error::NoGrade {
             grade: Grade::Callback,
             reason: format!("its watchdog's thread does not start: {error}"),
         })?;

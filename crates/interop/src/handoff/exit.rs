@@ -1,8 +1,9 @@
-//! The end of the process, for a thread that calls drivers.
+//! The end of the process, for threads that call drivers.
 //!
 //! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with
 //! AMD's OpenCL: `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread
-//! end before.
+//! and of its callbacks end before. So do the streams of the software device: they are this process's own threads, and
+//! go on in memory that OpenCL frees (seen with Intel's CPU runtime).
 
 use std::ffi::c_int;
 use std::mem;
@@ -10,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use platform::Platform;
+use platform::{ForeignHooks, Platform};
+
+use crate::core::Core;
 
 /// Calls that may be made until the process ends.
 pub(super) struct Calls {
@@ -22,23 +25,43 @@ pub(super) struct Calls {
 /// The calls of this process's threads.
 pub(super) static CALLS: Calls = Calls::new();
 
-/// The longest that the process waits for a call that is under way when it ends.
+/// The longest that the process waits for what is under way when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// From now on the end of the process ends [`CALLS`], before the destructors of this platform's drivers: they are
-/// loaded by now, and what was registered last runs first.
-pub(super) fn end_with_the_process(platform: Platform) {
+/// What a bridge joins: a platform's libraries, and an OpenCL library by the address of its platform object.
+#[derive(Clone, Copy)]
+struct Joined {
+    platform: Platform,
+    opencl: usize,
+    hooks: Option<ForeignHooks>,
+}
+
+static JOINED: Mutex<Vec<Joined>> = Mutex::new(Vec::new());
+
+/// From now on the end of the process ends [`CALLS`] and the software device's streams, before the destructors of the
+/// drivers that this bridge joins: they are loaded by now, and what was registered last runs first.
+pub(crate) fn end_with_the_process(core: &Core) {
+    let opencl = core.context.device().raw_platform().addr();
+    register(Joined {
+        platform: core.platform,
+        opencl,
+        hooks: core.foreign,
+    });
+}
+
+fn register(new: Joined) {
     extern "C" fn at_exit() {
         CALLS.end();
+        // Copied: a command under way may open a bridge.
+        let joined = JOINED.lock().clone();
+        for hooks in joined.iter().filter_map(|joined| joined.hooks) {
+            (hooks.end)(PATIENCE);
+        }
     }
-    // Miri has no end of a process, and no drivers.
-    if cfg!(miri) {
-        return;
-    }
-    static REGISTERED: Mutex<Vec<Platform>> = Mutex::new(Vec::new());
-    let mut registered = REGISTERED.lock();
-    if !registered.contains(&platform) {
-        registered.push(platform);
+    let mut joined = JOINED.lock();
+    let known = |one: &Joined| one.platform == new.platform && one.opencl == new.opencl;
+    if !joined.iter().any(known) {
+        joined.push(new);
         // Without memory for one more handler the process ends as it would without this.
         let _ = atexit(at_exit);
     }
@@ -58,7 +81,8 @@ impl Calls {
 
     /// Does `work`, which calls a driver; once the process ends, it is forgotten with all that it owns.
     pub(super) fn make(&self, work: impl FnOnce()) {
-        let under_way = self.under_way.read();
+        // A driver may call back from inside of a call.
+        let under_way = self.under_way.read_recursive();
         if self.ended.load(Ordering::Acquire) {
             mem::forget(work);
         } else {
@@ -146,7 +170,11 @@ mod tests {
         if std::env::var_os(CHILD).is_some() {
             // What is registered first runs last, as the drivers' destructors do.
             assert_eq!(atexit(look), 0);
-            end_with_the_process(Platform::Host);
+            register(Joined {
+                platform: Platform::Host,
+                opencl: 0,
+                hooks: None,
+            });
             std::process::exit(WELL);
         }
         let program = std::env::current_exe().expect("this program");

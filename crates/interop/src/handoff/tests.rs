@@ -3,7 +3,6 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use platform::Platform;
 
 use super::callback::{Callback, Gate};
 use super::device::{Device, Word};
@@ -68,7 +67,7 @@ fn a_function_that_waits_for_a_queue_that_never_ends_is_let_go() {
 #[test]
 fn a_failed_queue_lets_its_stream_go_and_is_told_once() {
     let bridge = bridge();
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(20)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_secs(20)).expect("a thread");
     let lane = Arc::new(Lane::new(bridge.hip_device()).expect("a word"));
     let stream = bridge.stream().expect("a stream");
     let ticket = Ticket::new(PARTIES, Hold::Lane(Arc::clone(&lane), 1));
@@ -234,7 +233,7 @@ fn words_of_released_queues_do_not_accumulate() {
 
 #[test]
 fn the_watchdog_ends_and_keeps_what_a_driver_still_holds() {
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(20)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_millis(20)).expect("a thread");
     let ticket = Ticket::new(PARTIES, Hold::Function);
     watchdog.watch(&ticket);
     let resolve = watchdog.resolver(&ticket);
@@ -278,7 +277,7 @@ fn an_outcome_tells_its_error_once_and_its_words_always() {
 #[test]
 fn hand_offs_under_way_fail_before_their_word_is_given_up() {
     let bridge = bridge();
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(60)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_secs(60)).expect("a thread");
     let (rescue, stream) = (bridge.stream().expect("a stream"), bridge.stream().expect("a stream"));
     let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
     let enrolled = || {
@@ -389,7 +388,7 @@ fn a_side_that_cannot_be_let_go_is_told_even_after_another_failure() {
 fn tickets_that_have_ended_do_not_pile_up() {
     // Miri is slow.
     const MANY: usize = if cfg!(miri) { 300 } else { 1000 };
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_secs(3600)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_secs(3600)).expect("a thread");
     let stuck = Ticket::new(PARTIES, Hold::Function);
     watchdog.watch(&stuck);
     let mut alive = Vec::new();
@@ -406,7 +405,7 @@ fn tickets_that_have_ended_do_not_pile_up() {
 
 #[test]
 fn each_of_many_tickets_is_ended_in_time() {
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(100)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_millis(100)).expect("a thread");
     let tickets = [(); 200].map(|()| Ticket::new(PARTIES, Hold::Function));
     tickets.iter().for_each(|ticket| watchdog.watch(ticket));
     for ticket in &tickets {
@@ -418,7 +417,7 @@ fn each_of_many_tickets_is_ended_in_time() {
 
 #[test]
 fn a_watchdog_that_had_nothing_to_do_still_watches() {
-    let watchdog = Watchdog::start(Platform::Host, Duration::from_millis(20)).expect("a thread");
+    let watchdog = Watchdog::start(Duration::from_millis(20)).expect("a thread");
     while !watchdog.sleeps() {
         assert!(watchdog.runs(), "its thread has ended");
         std::thread::yield_now();

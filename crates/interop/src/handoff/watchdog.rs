@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use platform::Platform;
 
-use super::exit::{CALLS, end_with_the_process};
+use super::exit::CALLS;
 use super::ticket::Ticket;
 
 pub(crate) struct Watchdog {
@@ -41,9 +40,7 @@ const SOON: Duration = Duration::from_millis(1);
 const SELDOM: Duration = Duration::from_secs(1);
 
 impl Watchdog {
-    /// For hand-offs between the drivers of this platform, which are loaded.
-    pub(crate) fn start(platform: Platform, limit: Duration) -> std::io::Result<Self> {
-        end_with_the_process(platform);
+    pub(crate) fn start(limit: Duration) -> std::io::Result<Self> {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
@@ -75,7 +72,10 @@ impl Watchdog {
     pub(crate) fn resolver(&self, ticket: &Arc<Ticket>) -> impl FnOnce(crate::Result<()>) + Send + 'static {
         let (ticket, shared) = (Arc::clone(ticket), Arc::clone(&self.shared));
         move |result| {
-            if ticket.resolve(result) {
+            let mut rescue = false;
+            let resolves = &mut rescue;
+            CALLS.make(move || *resolves = ticket.resolve(result));
+            if rescue {
                 let mut state = shared.state.lock();
                 state.rescues = true;
                 drop(state);

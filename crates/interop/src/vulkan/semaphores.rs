@@ -98,8 +98,8 @@ impl Semaphores {
     /// [`Error::NoGrade`] if one of the drivers does not take Vulkan's semaphores.
     pub(super) fn start(core: &Arc<Core>, link: &Arc<Link>, limit: Duration) -> Result<Self> {
         let first = Shared::new(core, link).map_err(|error| no_grade(error.to_string()))?;
-        let watchdog = Watchdog::start(core.platform, limit)
-            .map_err(|error| no_grade(format!("its watchdog thread does not start: {error}")))?;
+        let watchdog =
+            Watchdog::start(limit).map_err(|error| no_grade(format!("its watchdog thread does not start: {error}")))?;
         Ok(Self {
             pool: Mutex::new(Pool::with(first)),
             core: Arc::clone(core),

@@ -5,6 +5,7 @@ mod child;
 mod common;
 mod deaths;
 mod exchange;
+mod exit;
 mod leaks;
 mod meetings;
 mod turns;

@@ -247,6 +247,7 @@ fn open_apart() -> Bridge {
         release: |_| Ok(()),
         reaches_hip: || false,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     let options = Options::default();
     // SAFETY: as in `open`.

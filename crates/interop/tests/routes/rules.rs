@@ -64,6 +64,7 @@ fn two_devices_that_were_mixed_up_are_caught_before_a_kernel_runs() {
         release,
         reaches_hip: || true,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     let options = Options {
         hip_device: Some(1),
@@ -92,6 +93,7 @@ fn memory_that_the_model_does_not_take_is_no_route() {
         release,
         reaches_hip: || true,
         launch: hip_host::foreign::launch,
+        end: hip_host::foreign::end,
     });
     let bridge = Bridge::open(&selection, &Options::default()).expect("other routes remain");
     assert_eq!(bridge.route(), Route::HipPointer);

@@ -82,6 +82,7 @@ pub const HOOKS: ForeignHooks = ForeignHooks {
     release,
     reaches_hip: || true,
     launch: hip_host::foreign::launch,
+    end: hip_host::foreign::end,
 };
 
 unsafe fn adopt(ptr: *mut c_void, bytes: usize, kind: ForeignKind, ordinal: usize) -> Result<(), String> {

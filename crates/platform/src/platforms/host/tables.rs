@@ -40,6 +40,7 @@ pub(in crate::platforms) fn tables(extent: Extent) -> (Tables, Vec<LibraryReport
             adopt,
             release,
             reaches_hip: hip_host::foreign::reaches_hip,
+            end: hip_host::foreign::end,
             launch: hip_host::foreign::launch,
         }),
     };
