@@ -517,6 +517,37 @@ fn an_object_less_aligned_than_its_elements_is_not_shared_by_copying_either() {
     rig.foreign.release(object);
 }
 
+/// The kernels of a fill and of a copy take units that the object's address suits.
+#[test]
+fn a_fill_and_a_copy_suit_an_object_at_an_odd_address() {
+    let rig = Rig::open();
+    let mut memory = vec![0_u128; 65];
+    let create = rig.foreign.api.clCreateBuffer.expect("clCreateBuffer");
+    let flags = opencl_sys::CL_MEM_READ_WRITE | opencl_sys::CL_MEM_USE_HOST_PTR;
+    let odd = memory.as_mut_ptr().cast::<u8>().wrapping_add(1);
+    let mut code = 0;
+    // SAFETY: 1024 bytes follow there, which outlive the object; a valid place for the code.
+    let object = unsafe { create(rig.bridge.cl_context().raw(), flags, 1024, odd.cast(), &raw mut code) };
+    assert_eq!(code, 0);
+    let queue = rig.bridge.queue().expect("a queue");
+    let pattern: Vec<u8> = (1..=16).collect();
+    for route in [Route::GpuVa, Route::Staging] {
+        // SAFETY: it is alive; no guard is taken.
+        let mut adopted =
+            unsafe { rig.bridge.adopt_cl_mem::<u8>(object, Some(route)) }.expect("bytes suit any address");
+        let mut own = rig.bridge.alloc::<u8>(1024).expect("memory");
+        adopted.fill(&queue, 0..1024, &pattern).expect("a fill");
+        own.copy_from(&queue, 0, &adopted, 0..1024).expect("a copy");
+        adopted.fill(&queue, 0..1024, &[7]).expect("a fill");
+        adopted.copy_from(&queue, 16, &own, 0..1008).expect("a copy");
+        let mut seen = vec![0; 1024];
+        adopted.download(&mut seen).expect("a download");
+        assert!(seen[..16].iter().all(|&byte| byte == 7), "{route}");
+        assert!(seen[16..].chunks(16).all(|chunk| chunk == pattern), "{route}");
+    }
+    rig.foreign.release(object);
+}
+
 #[test]
 fn the_drop_of_a_buffer_leaves_the_errors_of_its_users_queue_to_them() {
     type Unmap = unsafe extern "C" fn(

@@ -86,11 +86,9 @@ fn driver(file: &Path) -> Result<PathBuf, String> {
     // A bare name is one of the system's.
     if let Some(folder) = library.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         let of = |path: &Path, reason: String| format!("names {}: {reason}", path.display());
-        // What is not there is for the dynamic linker to say.
-        if library.exists() {
-            trusted(folder).map_err(|reason| of(folder, reason))?;
-            trusted(&library).map_err(|reason| of(&library, reason))?;
-        }
+        // What is not there now may be another user's when it is loaded.
+        trusted(folder).map_err(|reason| of(folder, reason))?;
+        trusted(&library).map_err(|reason| of(&library, reason))?;
     }
     Ok(library)
 }

@@ -48,8 +48,10 @@ pub(crate) struct Layout {
     /// What is readable only, once relocations have been made.
     read_only: Vec<Range<u64>>,
     executable: Vec<Range<u64>>,
-    /// What relocations may write.
+    /// What relocations may write, but for `dynamic`.
     writable: Vec<Range<u64>>,
+    /// What the loader reads again after it has relocated: the addresses of its tables.
+    dynamic: Range<u64>,
     /// The first page.
     pub(crate) start: u64,
     /// The table of kernels.
@@ -62,7 +64,9 @@ impl Layout {
     }
 
     fn is_writable(&self, address: u64, words: u64) -> bool {
-        holds(&self.writable, &(address..address.saturating_add(words * 8)))
+        let end = address.saturating_add(words * 8);
+        let is_dynamic = address < self.dynamic.end && self.dynamic.start < end;
+        holds(&self.writable, &(address..end)) && !is_dynamic
     }
 
     pub(crate) fn is_code(&self, address: u64) -> bool {
@@ -99,6 +103,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
         read_only: Vec::new(),
         executable: Vec::new(),
         writable: Vec::new(),
+        dynamic: 0..0,
         start: u64::MAX,
         table: 0,
     };
@@ -121,6 +126,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                 }
             }
             elf::PT_GNU_STACK => executable_stack = segment.p_flags(endian) & elf::PF_X != 0,
+            elf::PT_DYNAMIC => layout.dynamic = start..end,
             // The loader protects whole pages.
             elf::PT_GNU_RELRO => layout.read_only.push(start..end - end % page),
             _ => {}
@@ -191,7 +197,8 @@ mod tests {
         let layout = Layout {
             read_only: vec![16..32, 48..64],
             executable: vec![32..48, 80..96],
-            writable: vec![64..80, 96..104],
+            writable: vec![64..80, 96..160],
+            dynamic: 112..128,
             start: 0,
             table: 16,
         };
@@ -200,6 +207,16 @@ mod tests {
             assert!(!layout.is_read_only(outside.clone()), "{outside:?}");
         }
         assert!(layout.is_writable(64, 2) && !layout.is_writable(72, 2) && !layout.is_writable(48, 1));
+        for (address, ok) in [
+            (96, true),
+            (104, true),
+            (108, false),
+            (112, false),
+            (124, false),
+            (128, true),
+        ] {
+            assert_eq!(layout.is_writable(address, 1), ok, "{address}");
+        }
         assert!(layout.is_code(47) && !layout.is_code(48) && !layout.is_code(u64::MAX));
     }
 }

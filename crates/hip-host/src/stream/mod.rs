@@ -49,6 +49,10 @@ const FLAG_NON_BLOCKING: c_uint = 1;
 const PRIORITY_LOW: c_int = 1;
 const PRIORITY_HIGH: c_int = -1;
 
+/// Bytes of the stack of a stream's thread. OpenCL's CPU runtimes run work-items on the thread that enqueues, with their
+/// private memory, and reckon with the stack of a program's first thread.
+const STACK: usize = 8 << 20;
+
 /// One in-order queue and its thread.
 pub(crate) struct Stream {
     device: &'static Device,
@@ -236,6 +240,7 @@ impl Stream {
             let worker = self.clone();
             std::thread::Builder::new()
                 .name("hip-host stream".to_owned())
+                .stack_size(STACK)
                 .spawn(move || worker.run())
                 .map_err(|_| hipError_t::hipErrorOutOfMemory)?;
             state.has_thread = true;

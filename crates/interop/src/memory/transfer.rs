@@ -94,7 +94,7 @@ impl<T: Pod> Shared<T> {
         }
         let core = self.core().clone();
         let guard = self.cl_mut(queue)?;
-        let places = [range.start, range.len(), base(guard.facts().addresses)];
+        let places = [range.start, range.len(), base::<T>(guard.facts().addresses)];
         let unit = Unit::that_divides(&places);
         let fill = core.programs.get(SOURCE, unit.options)?.kernel("fill")?;
         let begin = (range.start / unit.bytes) as u64;
@@ -124,7 +124,7 @@ impl<T: Pod> Shared<T> {
         let core = self.core().clone();
         let source_guard = source.cl(queue)?;
         let guard = self.cl_mut(queue)?;
-        let bases = [source.addresses(), guard.facts().addresses].map(base);
+        let bases = [source.addresses(), guard.facts().addresses].map(base::<T>);
         let unit = Unit::that_divides(&[from.start, from.len(), to, bases[0], bases[1]]);
         let copy = core.programs.get(SOURCE, unit.options)?.kernel("copy")?;
         let (from_begin, to_begin) = ((from.start / unit.bytes) as u64, (to / unit.bytes) as u64);
@@ -187,10 +187,10 @@ impl Unit {
     }
 }
 
-/// OpenCL's address of the first byte. Where none is known OpenCL has a buffer object of its own, whose memory is aligned
-/// for every type.
-fn base(addresses: Option<(usize, usize)>) -> usize {
-    addresses.map_or(0, |(cl, _)| cl)
+/// OpenCL's address of the first byte. Where none is known, OpenCL has a buffer object, which may be the program's own at
+/// any address that suits the elements: their alignment stands for it.
+fn base<T>(addresses: Option<(usize, usize)>) -> usize {
+    addresses.map_or(align_of::<T>(), |(cl, _)| cl)
 }
 
 /// The address of a byte behind a pointer argument.
