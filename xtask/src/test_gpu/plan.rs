@@ -268,13 +268,6 @@ pub const BEYOND_EMULATOR: &[Beyond] = &[
         gpus: "",
     },
     Beyond {
-        package: "interop",
-        program: "shared",
-        test: "bridges_can_be_opened_again_and_again",
-        why: "emulated: opens 70 bridges, each of which takes seconds there",
-        gpus: "",
-    },
-    Beyond {
         package: "rocblas",
         program: "mixed",
         test: "gemm_ex_is_the_product_in_every_combination_of_types",
