@@ -119,8 +119,14 @@ fn limit(len: usize) -> f64 {
 }
 
 fn check(bench: &Bench, len: usize, batch: usize, way: Option<Way>, runs: &[(Direction, bool)]) {
+    // A plan builds its kernels when it first transforms.
+    let try_plan = |way| match bench.try_plan(len, batch, Some(way)) {
+        Ok(plan) => plan.prepare(Direction::Forward),
+        Err(clmgr_fft::Error::Cl(error)) => Err(error),
+        Err(_) => Ok(()),
+    };
     if let Some(way) = way
-        && let Err(clmgr_fft::Error::Cl(error)) = bench.try_plan(len, batch, Some(way))
+        && let Err(error) = try_plan(way)
         && let Some(reason) = too_small(&error)
     {
         return common::skipped(&format!("{len} x {batch} by {way}: {reason}"));

@@ -430,6 +430,29 @@ fn a_whole_inverse_has_both_triangles() {
     check::<Complex<f32>>(&setup, 1, 1, Fill::Upper, 2);
 }
 
+#[test]
+fn a_completed_matrix_has_a_real_diagonal() {
+    let setup = setup_with_compiler();
+    let mirror = solver::Mirror::new(&setup.device).unwrap();
+    for (n, fill) in [(1, Fill::Upper), (3, Fill::Lower), (18, Fill::Upper)] {
+        // As if rounding had left imaginary parts there.
+        let all = numbers::<C32>(n * n, 7);
+        assert!((0..n).all(|i| all[i + i * n].im != 0.0));
+        let mut buffer = setup.upload(&all);
+        let matrix = Matrix::new(buffer.on_mut(&setup.stream).unwrap(), n, n, n);
+        mirror.complete(&setup.blas, fill, matrix).unwrap();
+        let found = setup.download(&buffer);
+        for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let expected = match (i == j, inside(fill, i, j)) {
+                (true, _) => C32::new(all[i + i * n].re, 0.0),
+                (_, true) => all[i + j * n],
+                (_, false) => all[j + i * n].conj(),
+            };
+            assert_eq!(found[i + j * n], expected, "({i}, {j}) of {n}, {fill:?}");
+        }
+    }
+}
+
 /// A batch of positive definite matrices whose other triangle and gaps hold patterns: not numbers, each with bits of
 /// its own. The matrix `bad` of them stops at its second minor.
 fn patterned(n: usize, ld: usize, stride: usize, count: usize, fill: Fill, bad: usize) -> Vec<C32> {

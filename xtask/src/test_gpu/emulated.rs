@@ -81,6 +81,11 @@ impl Emulator {
         }
     }
 
+    /// The name of its configuration.
+    pub fn gpu(&self) -> &str {
+        &self.gpu
+    }
+
     /// What the emulated GPU is good for.
     pub fn able(&self) -> Able {
         Able {

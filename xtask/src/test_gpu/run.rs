@@ -84,10 +84,9 @@ pub fn run(
             });
             continue;
         }
-        let beyond = emulator.map_or(&[][..], |_| plan::BEYOND_EMULATOR);
-        let beyond: Vec<_> = beyond
+        let beyond: Vec<_> = plan::BEYOND_EMULATOR
             .iter()
-            .filter(|limit| limit.is_in(&program.package, &program.name))
+            .filter(|limit| emulator.is_some_and(|it| limit.is_in(&program.package, &program.name, it.gpu())))
             .collect();
         results.skips.extend(beyond.iter().map(|limit| Skip {
             test: limit.test.to_owned(),

@@ -49,8 +49,8 @@ impl<T: Scalar> Mirror<T> {
         })
     }
 
-    /// Copies the triangle `fill` of `a` (n x n), conjugated, into the other one, in order of the handle's stream. The
-    /// diagonal stays.
+    /// Copies the triangle `fill` of `a` (n x n), conjugated, into the other one, in order of the handle's stream, and
+    /// sets the imaginary parts of the diagonal to zero.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl<T: Scalar> Mirror<T> {
     /// Of square matrices.
     fn complete_held(&self, fill: Fill, a: &Held<'_, T>) -> Result<()> {
         let (n, count) = (a.layout().rows, a.count());
-        if n < 2 || count == 0 {
+        if n == 0 || count == 0 {
             return Ok(());
         }
         let operand = a.operand()?;
@@ -81,7 +81,7 @@ impl<T: Scalar> Mirror<T> {
         let [n, ld, count] = [n as i64, operand.ld.into(), count as i64];
         let stride = operand.stride;
         // SAFETY: the arguments are of the kernels' types, an address as the integer of its size. They read one
-        // triangle of each n x n matrix and write the other, once; they are as large as their sizes say, share no
+        // triangle of each n x n matrix and write the other and the diagonal, once; they are as large as their sizes say, share no
         // element, and may be used on this stream.
         unsafe {
             match operand.form {
