@@ -47,7 +47,7 @@ const SELECTIONS: [&[&str]; 4] = [
     &["--workspace", "--all-targets"],
     &["--package", "xtask", "--features", "codegen"],
     &["--package", "hipcl", "--features", "nvidia"],
-    &["--package", "interop", "--features", "vulkan", "--all-targets"],
+    &["--package", "hipcl-interop", "--features", "vulkan", "--all-targets"],
 ];
 
 fn clippy(workspace: &Workspace, selections: &[&[&str]]) -> Result<()> {
