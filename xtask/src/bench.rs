@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, package_of};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub fn run(workspace: &Workspace, Options { packages }: &Options) -> Result<()> 
     for package in chosen {
         println!("==> {package}");
         let status = Command::new(cargo())
-            .args(["bench", "--package", package, "--bench", "*"])
+            .args(["bench", "--package", &package_of(package), "--bench", "*"])
             .current_dir(workspace.root())
             .status()
             .map_err(|error| Error::io("cannot start cargo", error))?;

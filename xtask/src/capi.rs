@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use xshell::cmd;
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, package_of};
 
 /// Where to install.
 #[derive(Debug, clap::Args)]
@@ -34,10 +34,12 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds these packages with optimisation.
+/// Builds these crates with optimisation.
 pub fn build(workspace: &Workspace, packages: &[&str], features: Option<&str>) -> Result<()> {
     let (sh, cargo) = (workspace.shell()?, cargo());
-    let packages = packages.iter().flat_map(|package| ["--package", package]);
+    let packages = packages
+        .iter()
+        .flat_map(|name| ["--package".to_owned(), package_of(name)]);
     let features = features.iter().flat_map(|features| ["--features", features]);
     cmd!(sh, "{cargo} build --release {packages...} {features...}")
         .run()

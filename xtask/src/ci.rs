@@ -7,7 +7,9 @@ use xshell::{Shell, cmd};
 use crate::error::{Error, Result};
 use crate::setup::{clfft, remove_folder};
 use crate::workspace::{Workspace, cargo, step};
-use crate::{codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, real_hip, targets, test, tidy};
+use crate::{
+    codegen, codegen_task, compile_time, consumers, docs, msrv, oclgrind, package, real_hip, targets, test, tidy,
+};
 
 /// What is quick to check, before every commit.
 pub fn check(workspace: &Workspace) -> Result<()> {
@@ -47,7 +49,7 @@ const SELECTIONS: [&[&str]; 4] = [
     &["--workspace", "--all-targets"],
     &["--package", "xtask", "--features", "codegen"],
     &["--package", "hipcl", "--features", "nvidia"],
-    &["--package", "interop", "--features", "vulkan", "--all-targets"],
+    &["--package", "hipcl-interop", "--features", "vulkan", "--all-targets"],
 ];
 
 fn clippy(workspace: &Workspace, selections: &[&[&str]]) -> Result<()> {
@@ -88,6 +90,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         .map_err(|_| Error::Failed("the generator's tests failed, see above".into()))
     })?;
     clippy(workspace, &SELECTIONS)?;
+    step("packages", || package::check(workspace).map(drop))?;
     step("consumers", || consumers::run(workspace, consumers::Options::default()))?;
     step("oclgrind", || if_it_can_be_had(oclgrind::run(workspace)))?;
     free(workspace, "oclgrind")?;

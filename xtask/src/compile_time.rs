@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use xshell::cmd;
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo, seconds};
+use crate::workspace::{Workspace, cargo, package_of, seconds};
 
 /// Their tables have thousands of function types, so a careless change to the generator shows here first.
 const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "hsa-sys", "rocblas-sys", "rocsolver-sys"];
@@ -21,14 +21,16 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     // A folder of its own, so nothing else has to be compiled again.
     let target = workspace.target().join("compile-time");
     let build = |name: &str| {
-        cmd!(sh, "{cargo} build --quiet --package {name} --target-dir {target}")
+        let package = package_of(name);
+        cmd!(sh, "{cargo} build --quiet --package {package} --target-dir {target}")
             .quiet()
             .run()
             .map_err(|_| Error::Failed(format!("{name} does not build, see above")))
     };
     for name in CRATES {
         build(name)?;
-        cmd!(sh, "{cargo} clean --quiet --package {name} --target-dir {target}")
+        let package = package_of(name);
+        cmd!(sh, "{cargo} clean --quiet --package {package} --target-dir {target}")
             .quiet()
             .run()?;
         let started = Instant::now();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, crate_of};
 
 /// The list of a consumer's crates.
 const LIST: &str = "crates.txt";
@@ -95,7 +95,7 @@ fn crates(sh: &Shell, name: &str) -> Result<BTreeSet<String>> {
     let mut crates: BTreeSet<String> = output
         .lines()
         .filter_map(|line| line.split_whitespace().next())
-        .map(str::to_owned)
+        .map(|package| crate_of(package).to_owned())
         .collect();
     crates.remove(&format!("consumer-{name}"));
     Ok(crates)

@@ -48,7 +48,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     let mut command = Command::new(cargo());
     command
-        .args(["test", "--package", "hip-host-capi", "--test", "differences"])
+        .args(["test", "--package", "hipcl-hip-host-capi", "--test", "differences"])
         .args(["--", "--ignored", "--exact", "with_real_rocm", "--nocapture"])
         .env("HIPCL_SEQUENCES", &options.sequences)
         .env("HIPCL_SEQUENCES_REAL", &options.real)

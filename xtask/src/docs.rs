@@ -17,7 +17,9 @@ const MDBOOK: &str = "0.5.4";
 pub fn run(workspace: &Workspace) -> Result<()> {
     let root = workspace.root();
     let mut problems = links::check_book(&root.join("docs/src"));
-    problems.extend(links::check_file(&root.join("README.md")));
+    for page in ["README.md", "CONTRIBUTING.md"] {
+        problems.extend(links::check_file(&root.join(page)));
+    }
     if !problems.is_empty() {
         return Err(Error::Failed(format!("broken links:\n  {}", problems.join("\n  "))));
     }

@@ -17,6 +17,7 @@ mod msrv;
 mod mutants;
 mod nightly;
 mod oclgrind;
+mod package;
 mod real_hip;
 mod setup;
 mod symbols;
@@ -68,6 +69,8 @@ enum Task {
     Tidy,
     /// Build each published crate in a program outside the workspace
     Consumers(consumers::Options),
+    /// Pack each published crate, and build each from its package alone
+    Package,
     /// Run every OpenCL kernel on Oclgrind, fetched into target/, which checks each memory access
     Oclgrind,
     /// Load AMD's HIP library of each release, fetched into target/, and check that it answers
@@ -168,6 +171,7 @@ fn run(task: Task) -> Result<()> {
         Task::Symbols(options) => symbols_task(&workspace()?, &options),
         Task::Tidy => tidy::run(&workspace()?),
         Task::Consumers(options) => consumers::run(&workspace()?, options),
+        Task::Package => package::run(&workspace()?),
         Task::Oclgrind => oclgrind::run(&workspace()?),
         Task::RealHip => real_hip::run(&workspace()?),
         Task::Differences(options) => differences::run(&workspace()?, &options),

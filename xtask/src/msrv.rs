@@ -6,7 +6,7 @@ use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, package_of};
 
 /// Checks every crate with the version in its `rust-version`, except those that name the version this checkout is
 /// pinned to: every other chore checks them.
@@ -28,7 +28,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         install(&sh, &version)?;
         let packages: Vec<String> = crates
             .iter()
-            .flat_map(|name| ["--package".to_owned(), name.clone()])
+            .flat_map(|name| ["--package".to_owned(), package_of(name)])
             .collect();
         cmd!(
             sh,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::setup;
-use crate::workspace::{Workspace, cargo, step};
+use crate::workspace::{Workspace, cargo, package_of, step};
 
 /// Files of one package that the same tests hold.
 struct Group {
@@ -474,10 +474,10 @@ impl Stage {
         selection.extend(self.tests.iter().map(|test| format!("--test={test}")));
         // Code of a feature that the tests do not have would only survive.
         if self.package == "interop" {
-            selection.push("--features=interop/vulkan".into());
+            selection.push("--features=hipcl-interop/vulkan".into());
         }
         // A mutant is one changed line, and most of its cost would be to compile all others again.
-        for package in ["clmgr", "hip", "interop"] {
+        for package in ["clmgr", "hip", "interop"].map(package_of) {
             selection.push(format!("--config=profile.dev.package.{package}.incremental=true"));
         }
         selection
@@ -487,7 +487,7 @@ impl Stage {
     fn check(&self, workspace: &Workspace) -> Result<Duration> {
         let run = |more: &[&str]| {
             let status = Command::new(cargo())
-                .args(["test", "--quiet", "--package", self.package])
+                .args(["test", "--quiet", "--package", &package_of(self.package)])
                 .args(self.selection())
                 .args(more)
                 .current_dir(workspace.root())
@@ -520,7 +520,7 @@ fn tried(workspace: &Workspace, out: &Path, mutants: &[String], stage: &Stage, l
         // `check` was it.
         .args(["--baseline", "skip"])
         .args(["--timeout", &limit.as_secs().to_string()])
-        .args(["--test-package", stage.package])
+        .args(["--test-package", &package_of(stage.package)])
         .arg("--output")
         .arg(out)
         .args(files.iter().map(|file| format!("--file={file}")))

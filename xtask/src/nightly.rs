@@ -8,7 +8,7 @@
 use xshell::{Cmd, Shell, cmd};
 
 use crate::error::{Error, Result};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, package_of};
 
 const TOOLCHAIN: &str = "nightly";
 
@@ -91,7 +91,7 @@ pub fn miri(workspace: &Workspace) -> Result<()> {
     need(&sh, "miri")?;
     for Part { package, tests } in MIRI {
         cargo(&sh)
-            .args(["miri", "test", "--package", package, "--lib", "--"])
+            .args(["miri", "test", "--package", &package_of(package), "--lib", "--"])
             .args(tests)
             .args(SHUTTLE)
             // Tests read files and the clock, the locks of parking_lot keep addresses as numbers, and guards are leaked
@@ -118,7 +118,7 @@ pub fn tsan(workspace: &Workspace) -> Result<()> {
     for Part { package, tests } in TSAN {
         cargo(&sh)
             .args(["test", "-Zbuild-std", "--target", "x86_64-unknown-linux-gnu"])
-            .args(["--package", package, "--lib", "--target-dir"])
+            .args(["--package", &package_of(package), "--lib", "--target-dir"])
             .arg(&folder)
             .args(UNOPTIMISED)
             .arg("--")

@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
 use crate::setup::download_packages;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, package_of};
 
 /// The crates with OpenCL kernels. Each has a test program that runs all of them on small data.
 const PACKAGES: [&str; 4] = ["clmgr", "clmgr-fft", "interop", "hipcl"];
@@ -68,6 +68,7 @@ impl Checker {
         }
         let cargo = cargo();
         // Built before, so the compiler does not meet Oclgrind's libraries.
+        let package = &package_of(package);
         cmd!(sh, "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run")
             .quiet()
             .run()?;

@@ -53,7 +53,7 @@ fn test_program(sh: &Shell) -> Result<PathBuf> {
     let cargo = cargo();
     let messages = cmd!(
         sh,
-        "{cargo} test --quiet --package hip-sys --test {TEST} --no-run --message-format json"
+        "{cargo} test --quiet --package hipcl-hip-sys --test {TEST} --no-run --message-format json"
     )
     .quiet()
     .read()?;

@@ -3,7 +3,7 @@
 use xshell::cmd;
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, package_of};
 
 /// The crates that support it.
 const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"];
@@ -39,8 +39,10 @@ const TARGETS: [Target; 4] = [
 pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let cargo = cargo();
-    let packages = CRATES.iter().flat_map(|name| ["--package", name]);
-    let packages: Vec<&str> = packages.collect();
+    let packages = CRATES
+        .iter()
+        .flat_map(|name| ["--package".to_owned(), package_of(name)]);
+    let packages: Vec<String> = packages.collect();
     let packages = &packages;
     for Target { triple, features } in TARGETS {
         cmd!(sh, "rustup target add {triple}")

@@ -23,7 +23,13 @@ struct Summary {
 }
 
 /// Every test but this program's own, with what is off by default and tested anyway.
-pub const CRATES: [&str; 5] = ["--workspace", "--exclude", "xtask", "--features", "interop/vulkan"];
+pub const CRATES: [&str; 5] = [
+    "--workspace",
+    "--exclude",
+    "xtask",
+    "--features",
+    "hipcl-interop/vulkan",
+];
 
 /// This program's own tests, apart: together with the others it would be built with more features than it was started
 /// with, and so would all that it downloads files with.

@@ -30,8 +30,9 @@ impl Workspace {
         let text = cmd!(sh, "{cargo} metadata --no-deps --format-version 1")
             .quiet()
             .read()?;
-        let metadata: Value = serde_json::from_str(&text)
+        let mut metadata: Value = serde_json::from_str(&text)
             .map_err(|error| Error::Failed(format!("`cargo metadata` is not JSON: {error}")))?;
+        name_by_crates(&mut metadata);
         let target = metadata["target_directory"]
             .as_str()
             .ok_or_else(|| Error::Failed("`cargo metadata` names no target directory".into()))?
@@ -49,7 +50,7 @@ impl Workspace {
         &self.target
     }
 
-    /// The output of `cargo metadata --no-deps`.
+    /// The output of `cargo metadata --no-deps`, with packages named by [`crate_of`].
     pub fn metadata(&self) -> &Value {
         &self.metadata
     }
@@ -59,6 +60,42 @@ impl Workspace {
         let sh = Shell::new()?;
         sh.change_dir(&self.root);
         Ok(sh)
+    }
+}
+
+/// What the packages' names begin with in the registry, where the crates' own names are taken or too general.
+const PREFIX: &str = "hipcl-";
+
+/// The packages whose name is their folder's.
+const UNPREFIXED: [&str; 3] = ["hipcl", "layout-test", "xtask"];
+
+/// The package of a crate, for cargo. A crate is called by its folder's name everywhere else.
+pub fn package_of(crate_name: &str) -> String {
+    match UNPREFIXED.contains(&crate_name) {
+        true => crate_name.to_owned(),
+        false => format!("{PREFIX}{crate_name}"),
+    }
+}
+
+/// The crate of a package.
+pub fn crate_of(package: &str) -> &str {
+    package.strip_prefix(PREFIX).unwrap_or(package)
+}
+
+/// Gives the packages of cargo's answer and their dependencies the names of the crates.
+fn name_by_crates(metadata: &mut Value) {
+    let rename = |named: &mut Value| {
+        if let Some(name) = named["name"].as_str() {
+            named["name"] = crate_of(name).into();
+        }
+    };
+    for package in metadata["packages"].as_array_mut().into_iter().flatten() {
+        rename(package);
+        package["dependencies"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .for_each(rename);
     }
 }
 
@@ -84,5 +121,27 @@ pub fn seconds(duration: Duration) -> String {
         format!("{tenths:.1} s")
     } else {
         format!("{} min {:.0} s", duration.as_secs() / 60, tenths % 60.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_crate_is_named_by_its_folder_and_its_package_by_the_prefix() {
+        let workspace = Workspace::discover().unwrap();
+        let packages = workspace.metadata()["packages"].as_array().unwrap();
+        assert!(!packages.is_empty());
+        for package in packages {
+            let name = package["name"].as_str().unwrap();
+            let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+            assert_eq!(manifest.parent().and_then(Path::file_name).unwrap(), name);
+            let text = std::fs::read_to_string(manifest).unwrap();
+            assert!(
+                text.contains(&format!("[package]\nname = \"{}\"\n", package_of(name))),
+                "{name}"
+            );
+        }
     }
 }

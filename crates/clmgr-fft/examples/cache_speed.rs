@@ -1,7 +1,7 @@
 //! What the program cache saves: the FFT kernels of several lengths, compiled and then found on disk
 //! by another process.
 //!
-//! `cargo run --release -p clmgr-fft --example cache_speed`. Drivers with a cache of their own hide what
+//! `cargo run --release -p hipcl-clmgr-fft --example cache_speed`. Drivers with a cache of their own hide what
 //! a cold start takes: empty it before, or switch it off (PoCL: `POCL_KERNEL_CACHE=0`).
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! FFT throughput beside a plain copy kernel and single-threaded rustfft.
 //!
-//! `cargo run --release -p clmgr-fft --example fft_speed [ARGUMENT …]`, arguments taken in order:
+//! `cargo run --release -p hipcl-clmgr-fft --example fft_speed [ARGUMENT …]`, arguments taken in order:
 //!
 //! | argument | meaning |
 //! |---|---|

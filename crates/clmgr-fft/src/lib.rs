@@ -55,6 +55,11 @@
 //! It has no double precision. It launches on OpenCL queues alone; [`Plan::schedule`] gives its
 //! launches to code that runs OpenCL kernels elsewhere, as `interop` does on HIP streams.
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod builder;
 mod chirp;
 mod ends;

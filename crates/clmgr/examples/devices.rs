@@ -1,6 +1,6 @@
 //! What every OpenCL device here tells about itself, and which libraries were tried.
 //!
-//! `cargo run -p clmgr --example devices`
+//! `cargo run -p hipcl-clmgr --example devices`
 
 use clmgr::Manager;
 

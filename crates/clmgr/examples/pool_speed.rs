@@ -1,6 +1,6 @@
 //! A memory pool's hit beside what the driver takes for the same memory.
 //!
-//! `cargo run --release -p clmgr --example pool_speed`. The figures are for one acquire or creation
+//! `cargo run --release -p hipcl-clmgr --example pool_speed`. The figures are for one acquire or creation
 //! and one release: the quickest of many rounds, in nanoseconds.
 
 use std::time::Instant;

@@ -51,6 +51,11 @@
 //!   moves their memory to the host.
 //! * It does not use HIP.
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 // Each group uses only itself and those above it.
 
 // What every module uses.

@@ -1,4 +1,4 @@
-//! What a call through the table costs, in nanoseconds: `cargo bench -p hip-sys`.
+//! What a call through the table costs, in nanoseconds: `cargo bench -p hipcl-hip-sys`.
 //!
 //! All calls reach the same function, which does next to nothing, so the difference is the way there:
 //!

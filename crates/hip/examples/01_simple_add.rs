@@ -1,6 +1,6 @@
 //! y = a x + b on the device: memory, a kernel, a typed launch, and the check.
 //!
-//! `cargo run -p hip --example 01_simple_add`
+//! `cargo run -p hipcl-hip --example 01_simple_add`
 
 mod common;
 

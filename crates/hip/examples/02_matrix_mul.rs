@@ -1,6 +1,6 @@
 //! C = A I for 256 x 256 matrices, by a naive kernel and by one with tiles in shared memory: C must be A, bit by bit.
 //!
-//! `cargo run -p hip --example 02_matrix_mul`
+//! `cargo run -p hipcl-hip --example 02_matrix_mul`
 
 mod common;
 

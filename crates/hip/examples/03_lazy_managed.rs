@@ -1,7 +1,7 @@
 //! Managed memory: the host fills it, the device changes it, the host checks it, under one address and without a copy
 //! call; then the same with advice and prefetching.
 //!
-//! `cargo run -p hip --example 03_lazy_managed`
+//! `cargo run -p hipcl-hip --example 03_lazy_managed`
 
 mod common;
 

@@ -4,7 +4,7 @@
 //! the mapping's own pointer where the device can fault (`PageableMemoryAccess`), the mapping page-locked
 //! (`hipHostRegister`), and, where pages of a file cannot be page-locked, `pread` into a ring of page-locked buffers.
 //!
-//! `cargo run -p hip --example 04_mmap_lazy`
+//! `cargo run -p hipcl-hip --example 04_mmap_lazy`
 
 mod common;
 

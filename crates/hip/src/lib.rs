@@ -95,6 +95,11 @@
 //! # Ok::<(), hip::Error>(())
 //! ```
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 // The modules from the lowest up: none uses one of a later group.
 
 // A call of the library, and how it fails.

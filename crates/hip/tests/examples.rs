@@ -11,7 +11,7 @@ fn program(example: &str) -> Command {
         return Command::new(built);
     }
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["run", "--quiet", "--package", "hip", "--example", example]);
+    cargo.args(["run", "--quiet", "--package", "hipcl-hip", "--example", example]);
     cargo
 }
 

@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
@@ -14,6 +13,7 @@ use crate::jobs::radar::net::sender;
 use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::print;
 use crate::pipeline::{self, Job, Request};
+use crate::progress::{self, Progress};
 use crate::timing::ApiName;
 use crate::{Error, Result, bench, doctor};
 
@@ -26,8 +26,11 @@ use crate::{Error, Result, bench, doctor};
                   HIPCL_PLATFORM=amd|nvidia|host selects the platform, HIPCL_OPENCL names an OpenCL library."
 )]
 struct Cli {
+    #[command(flatten)]
+    progress: progress::Options,
+    /// None: the help is printed.
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -50,6 +53,12 @@ enum Command {
     },
     /// Measure this machine: each figure with its spread and its limit.
     Bench(bench::Options),
+    /// Print a script that completes this command's words in a shell, for example for ~/.bashrc:
+    /// `source <(hipcl completions bash)`.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
     /// The second process of `bench ipc`.
     #[command(hide = true)]
     BenchPeer(bench::ipc::Peer),
@@ -97,7 +106,7 @@ enum Pipeline {
 #[derive(Args, Debug)]
 struct Run {
     /// Route to share memory (default: the best direct route).
-    #[arg(long, conflicts_with = "staging", value_parser = route())]
+    #[arg(long, conflicts_with = "staging", value_parser = crate::route::names())]
     route: Option<Route>,
     /// Copy instead of sharing, for comparison (same as --route staging).
     #[arg(long)]
@@ -117,11 +126,6 @@ struct Run {
     /// Copy 4 KiB through this API in every iteration, to test the copy counters: the run must not verify.
     #[arg(long, value_enum, value_name = "API")]
     plant_copy: Option<Api>,
-}
-
-/// Takes the name of any route.
-fn route() -> impl TypedValueParser<Value = Route> {
-    PossibleValuesParser::new(Route::ALL.map(Route::name)).try_map(|name| name.parse::<Route>())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -161,7 +165,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Err(error) => return refuse(&usage_line(&error)),
     };
-    match execute(cli.command) {
+    cli.progress.apply();
+    let done = match cli.command {
+        Some(command) => execute(command),
+        None => print(&Cli::command().render_help().to_string()).map(|()| ExitCode::SUCCESS),
+    };
+    match done {
         Ok(code) => code,
         Err(error) => refuse(&error.one_line()),
     }
@@ -178,6 +187,7 @@ fn execute(command: Command) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         Command::Bench(options) => return bench::main(&options),
+        Command::Completions { shell } => return completions(shell),
         Command::BenchPeer(peer) => return peer.run(),
         Command::Man { folder } => return man(&folder),
         Command::Pipeline(Pipeline::Gps { run, options }) => run.request(Job::Gps(options)),
@@ -185,7 +195,9 @@ fn execute(command: Command) -> Result<ExitCode> {
         Command::Pipeline(Pipeline::Radar { run, options }) => run.request(Job::Radar(Box::new(options))),
         Command::Pipeline(Pipeline::Note { run, options }) => run.request(Job::Note(options)),
     };
+    let progress = Progress::of(&format!("pipeline {}", request.job.name()));
     let report = pipeline::run(&request)?;
+    drop(progress);
     print(&report.to_string())?;
     Ok(ExitCode::from(u8::from(!report.verified)))
 }
@@ -201,6 +213,18 @@ fn man(folder: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The shell's script, from the same declaration as `--help`.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
+    // The generators do not all leave out what is hidden.
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut command = clap::Command::new("hipcl").args(all.get_arguments()).subcommands(shown);
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "hipcl", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn refuse(message: &str) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "error: {message}");
     ExitCode::from(2)
@@ -210,7 +234,7 @@ fn refuse(message: &str) -> ExitCode {
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "no command; use `pipeline gps`, `pipeline capon`, `pipeline radar`, `pipeline note`, `doctor` or `bench`, or try --help"
+        return "no job; use `pipeline gps`, `pipeline capon`, `pipeline radar` or `pipeline note`, or try --help"
             .into();
     }
     let text = error.render().to_string();

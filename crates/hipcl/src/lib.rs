@@ -8,6 +8,7 @@
 //! | [`input`] | sample files |
 //! | [`mod@bench`] | figures of this machine, each compared with its limit |
 //! | [`doctor`] | examination of this machine: libraries, devices, routes |
+//! | [`progress`] | what the command says while it works |
 //! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the report as a table and as JSON, the stage timer, the result of a job, plots, output files |
 //!
 //! `doctor`, `bench` and the jobs are modules of one crate, because they are one program with one command line and one
@@ -25,7 +26,9 @@ pub mod outcome;
 pub mod output;
 pub mod pipeline;
 pub mod plot;
+pub mod progress;
 pub mod report;
+mod route;
 pub mod timing;
 
 pub use error::{Error, Result};

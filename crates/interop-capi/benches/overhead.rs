@@ -1,7 +1,7 @@
 //! What a call of the C library costs more than the same call in Rust, in nanoseconds: medians of both, timed in turns so
 //! that a noisy machine hits both. The aim is at most 100 ns.
 //!
-//! `cargo bench -p interop-capi --bench overhead`
+//! `cargo bench -p hipcl-interop-capi --bench overhead`
 //!
 //! It needs an OpenCL runtime, and runs on the platform that is chosen as always (`HIPCL_PLATFORM`).
 

@@ -4,7 +4,7 @@
 //! covariance of the same bytes. No byte of the data set is copied, which is counted, and the result
 //! is compared with one in double precision.
 //!
-//! `cargo run -p interop --example 05_svm_bridge`
+//! `cargo run -p hipcl-interop --example 05_svm_bridge`
 
 use std::error::Error;
 use std::f64::consts::TAU;

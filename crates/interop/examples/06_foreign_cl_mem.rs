@@ -1,7 +1,7 @@
 //! A library that knows nothing of this project owns an OpenCL context, a queue and a buffer. Its
 //! buffer is adopted, and rocBLAS makes the covariance of the bytes that its kernels write.
 //!
-//! `cargo run -p interop --example 06_foreign_cl_mem`
+//! `cargo run -p hipcl-interop --example 06_foreign_cl_mem`
 
 use std::error::Error;
 

@@ -1,6 +1,6 @@
 //! Memory as a file descriptor: a second address in this process, and the same bytes in another one.
 //!
-//! `cargo run -p interop --example 07_dma_buf`
+//! `cargo run -p hipcl-interop --example 07_dma_buf`
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! The ways to hand a buffer over, and what each does when one side never ends.
 //!
-//! `cargo run -p interop --example 08_grades`
+//! `cargo run -p hipcl-interop --example 08_grades`
 
 use std::error::Error;
 use std::time::{Duration, Instant};

@@ -3,7 +3,7 @@
 //! The sender is a thread behind a socket, in the place of a network. OpenCL shifts each block in
 //! frequency, HIP takes its power, and the result is compared with the processor's.
 //!
-//! `cargo run -p interop --example 09_double_buffer`
+//! `cargo run -p hipcl-interop --example 09_double_buffer`
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! Two processes take turns on one memory, each with OpenCL and HIP; then one of them is killed.
 //!
-//! `cargo run -p interop --example 10_ipc`, or with the carriers to try: `10_ipc dma-buf ipc-handle`.
+//! `cargo run -p hipcl-interop --example 10_ipc`, or with the carriers to try: `10_ipc dma-buf ipc-handle`.
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! Blocks of data divided between all GPUs, each with OpenCL and HIP on its own memory; then gathered on the first.
 //!
-//! `cargo run -p interop --example 11_multi_gpu`; on the host platform `HIP_HOST_DEVICES=2` gives two devices.
+//! `cargo run -p hipcl-interop --example 11_multi_gpu`; on the host platform `HIP_HOST_DEVICES=2` gives two devices.
 
 use std::error::Error;
 

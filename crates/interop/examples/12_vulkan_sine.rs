@@ -5,7 +5,7 @@
 //! draws, so that devices without graphics can do it too. The picture is compared with one that the
 //! processor draws.
 //!
-//! `cargo run -p interop --features vulkan --example 12_vulkan_sine [PICTURE.png]`
+//! `cargo run -p hipcl-interop --features vulkan --example 12_vulkan_sine [PICTURE.png]`
 
 use std::error::Error;
 use std::io::Cursor;

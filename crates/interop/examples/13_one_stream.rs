@@ -1,7 +1,7 @@
 //! One stream: an OpenCL FFT, a product by rocBLAS and an OpenCL kernel, in order, on HIP's memory. No copy and no
 //! hand-off.
 //!
-//! `cargo run -p interop --example 13_one_stream`
+//! `cargo run -p hipcl-interop --example 13_one_stream`
 
 use std::error::Error;
 

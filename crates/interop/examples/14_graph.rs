@@ -1,6 +1,6 @@
 //! A whole job as one HIP graph: copy in, OpenCL kernel, FFT, HIP kernel, copy out. Captured once, run for every block.
 //!
-//! `cargo run -p interop --example 14_graph`
+//! `cargo run -p hipcl-interop --example 14_graph`
 
 use std::error::Error;
 

@@ -1,6 +1,6 @@
 //! What a C++ program did with ManagerOpenCL, in Rust: the snippets of the book's part "Moving from ManagerOpenCL".
 //!
-//! `cargo run -p interop --example 15_moving`
+//! `cargo run -p hipcl-interop --example 15_moving`
 
 use std::error::Error;
 

@@ -2,7 +2,7 @@
 //! then computes, without a copy between the two. clFFT is used as it is packaged (Debian: `libclfft2`).
 //!
 //! `cargo xtask setup --clfft` fetches clFFT without root; `HIPCL_CLFFT` names another library than `libclFFT.so.2`. Then:
-//! `cargo run -p interop --example 16_clfft`
+//! `cargo run -p hipcl-interop --example 16_clfft`
 
 use std::error::Error;
 use std::ffi::{OsString, c_int, c_void};

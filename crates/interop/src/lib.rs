@@ -83,9 +83,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// The README's example is compiled and run like any other.
+// The README's program is compiled and run like any other.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
 
 // The layers, from the bottom up. A module uses only those above it in this table.

@@ -16,7 +16,7 @@ fn program(example: &str) -> Command {
         Some(path) => Command::new(path),
         None => {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["run", "--quiet", "--package", "interop", "--example", example]);
+            cargo.args(["run", "--quiet", "--package", "hipcl-interop", "--example", example]);
             if cfg!(feature = "vulkan") {
                 cargo.args(["--features", "vulkan"]);
             }

@@ -1,4 +1,4 @@
-//! Sizes above 4 GiB. They take memory and time: `cargo test -p interop --test large -- --ignored`.
+//! Sizes above 4 GiB. They take memory and time: `cargo test -p hipcl-interop --test large -- --ignored`.
 
 mod common;
 

@@ -21,6 +21,11 @@
 //!   [`Store::write`] is `unsafe`.
 //! * It deletes nothing.
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod folder;
 mod key;
 mod options;

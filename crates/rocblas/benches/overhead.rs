@@ -1,7 +1,7 @@
 //! What the safe layer costs: each call against the same C call, in nanoseconds, on functions that do nothing, so that
 //! nothing else is measured. The aim is at most 50 ns.
 //!
-//! `cargo bench -p rocblas --bench overhead`
+//! `cargo bench -p hipcl-rocblas --bench overhead`
 
 use std::hint::black_box;
 use std::sync::Arc;

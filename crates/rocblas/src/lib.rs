@@ -98,6 +98,11 @@
 //! # Ok::<(), rocblas::Error>(())
 //! ```
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 // The modules from the lowest up: none uses one of a later group.
 
 // A call of the libraries, and how it fails.

@@ -27,6 +27,11 @@
 
 #![cfg_attr(not(any(feature = "load", feature = "build", test)), no_std)]
 
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 // Its tests need no build script.
 #[cfg(any(feature = "build", test))]
 pub mod build;

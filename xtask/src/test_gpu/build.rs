@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::plan;
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo, step};
+use crate::workspace::{Workspace, cargo, package_of, step};
 
 /// One test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ fn messages(workspace: &Workspace, args: &[&str]) -> Result<String> {
     let output = Command::new(cargo())
         .args(args)
         .args(["--message-format", "json-render-diagnostics"])
-        .args(packages.flat_map(|package| ["--package", package]))
+        .args(packages.flat_map(|name| ["--package".to_owned(), package_of(name)]))
         .args(["--features", "hipcl/nvidia"])
         .current_dir(workspace.root())
         .stdout(Stdio::piped())
@@ -90,7 +90,7 @@ fn collected(messages: &str) -> Suite {
         };
         let kind = message["target"]["kind"][0].as_str().unwrap_or_default();
         let is_test = message["profile"]["test"] == Value::Bool(true);
-        let package = package_of(message["manifest_path"].as_str().unwrap_or_default());
+        let package = crate_of(message["manifest_path"].as_str().unwrap_or_default());
         match (kind, is_test) {
             ("example", false) => suite.examples.push((name.to_owned(), path.into())),
             ("bin", false) if name == "hipcl" => suite.command = path.into(),
@@ -110,8 +110,8 @@ fn collected(messages: &str) -> Suite {
     suite
 }
 
-/// The folder of a `Cargo.toml`, which has the package's name.
-fn package_of(manifest: &str) -> String {
+/// The folder of a `Cargo.toml`, which has the crate's name.
+fn crate_of(manifest: &str) -> String {
     let folder = Path::new(manifest).parent().and_then(Path::file_name);
     folder.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

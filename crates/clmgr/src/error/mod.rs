@@ -23,7 +23,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// No library offers an OpenCL device.
     #[error(
-        "no OpenCL device found; tried {}; run `cargo xtask setup` to install a CPU runtime into the target folder, \
+        "no OpenCL device found; tried {}; install an OpenCL runtime (Debian: pocl-opencl-icd), \
          or set HIPCL_OPENCL to the path of an OpenCL library",
         list(tried)
     )]

@@ -19,12 +19,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::ValueEnum as _;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use interop::{Bridge, Route};
 use line::Line;
 use platform::Selection;
 use report::Report;
 
 use crate::output::{OutputFile, print};
+use crate::progress::Progress;
 use crate::{C32, Error, Result};
 
 /// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose
@@ -90,20 +93,47 @@ measurements! {
 impl What {
     /// As on the command line.
     pub fn name(self) -> String {
-        use clap::ValueEnum as _;
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 }
 
+/// What the command was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// This measurement.
+    One(What),
+    /// Every one that ends within minutes.
+    All,
+    /// None: their list.
+    List,
+}
+
+const LIST: &str = "list";
+const ALL: &str = "all";
+
+/// Takes the name of a measurement, `list` or `all`.
+fn chosen() -> impl TypedValueParser<Value = Chosen> {
+    let measurements = What::value_variants().iter().filter_map(What::to_possible_value);
+    let others = [
+        PossibleValue::new(LIST).help("Say what each measurement is"),
+        PossibleValue::new(ALL).help("Measure one after the other, but for `soak`"),
+    ];
+    PossibleValuesParser::new(measurements.chain(others)).map(|name| match name.as_str() {
+        LIST => Chosen::List,
+        ALL => Chosen::All,
+        name => What::from_str(name, false).map_or(Chosen::List, Chosen::One),
+    })
+}
+
 /// Options of `hipcl bench`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// What to measure.
-    #[arg(value_enum)]
-    pub what: What,
+    /// What to measure; `list` says what each is, `all` measures one after the other but for `soak`.
+    #[arg(value_parser = chosen())]
+    pub what: Chosen,
     /// Route to share memory (default: the best direct route); `routes` measures all of them.
-    #[arg(long, value_name = "ROUTE")]
+    #[arg(long, value_name = "ROUTE", value_parser = crate::route::names())]
     pub route: Option<Route>,
     /// Iterations of `soak` (default: 1000000); other measurements refuse this option.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
@@ -154,15 +184,20 @@ impl From<Vec<Line>> for Figures {
 /// # Errors
 /// Anything that prevents the measurement, or a file that cannot be read or written.
 pub fn main(options: &Options) -> Result<ExitCode> {
-    if options.iterations.is_some() && options.what != What::Soak {
+    let what = match options.what {
+        Chosen::One(what) => what,
+        Chosen::List => return print(&list()).map(|()| ExitCode::SUCCESS),
+        Chosen::All => return all(options),
+    };
+    if options.iterations.is_some() && what != What::Soak {
         return Err(Error::input(format!(
             "`bench {}` chooses its own number of samples; remove --iterations, or use `bench soak`",
-            options.what.name()
+            what.name()
         )));
     }
     let earlier = options.compare.as_deref().map(Report::read).transpose()?;
     let json = options.json.as_deref().map(OutputFile::reserve).transpose()?;
-    let report = measure(options)?;
+    let report = measure(what, options)?;
     if let Some(earlier) = &earlier
         && earlier.bench != report.bench
     {
@@ -178,7 +213,38 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(options: &Options) -> Result<Report> {
+/// One line for each measurement.
+fn list() -> String {
+    let lines = What::value_variants().iter().filter_map(|what| {
+        let value = what.to_possible_value()?;
+        let about = value.get_help().map(ToString::to_string).unwrap_or_default();
+        Some(format!("{:<10} {about}\n", value.get_name()))
+    });
+    lines.collect()
+}
+
+/// Every measurement but `soak`. One that cannot be taken here is named and makes the status 1; the others go on.
+fn all(options: &Options) -> Result<ExitCode> {
+    if options.json.is_some() || options.compare.is_some() || options.iterations.is_some() {
+        return Err(Error::input(
+            "`bench all` takes neither --json, --compare nor --iterations; name one measurement".to_owned(),
+        ));
+    }
+    let mut failed = false;
+    for what in What::value_variants().iter().filter(|what| **what != What::Soak) {
+        match measure(*what, options) {
+            Ok(report) => print(&format!("{}\n", report.table(None)))?,
+            Err(error) => {
+                failed = true;
+                print(&format!("bench {}: {}\n\n", what.name(), error.one_line()))?;
+            }
+        }
+    }
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn measure(what: What, options: &Options) -> Result<Report> {
+    let _progress = Progress::of(&format!("bench {}", what.name()));
     let selection = platform::select()?;
     let interop_options = interop::Options {
         route: options.route,
@@ -191,13 +257,13 @@ fn measure(options: &Options) -> Result<Report> {
         selection,
         bridge,
     };
-    let mut found = options.what.measure(&setup)?;
+    let mut found = what.measure(&setup)?;
     if cfg!(debug_assertions) {
         let note =
             "host times of a development build are too long; measure with `cargo build --release --package hipcl`";
         found.notes.push(note.to_owned());
     }
-    Report::new(options.what, &setup.bridge, found.lines, &first_calls, found.notes)
+    Report::new(what, &setup.bridge, found.lines, &first_calls, found.notes)
 }
 
 /// Why there are no figures of one stream.

@@ -103,7 +103,7 @@ pub(super) fn opencl(reply: std::result::Result<Reply<OpenCl>, Death>, named: Op
             "no OpenCL device: {OPENCL_VARIABLE} names {file}, so no other library is tried; unset it, or set it to an OpenCL library that works"
         )),
         (None, None) => findings.advice.push(format!(
-            "no OpenCL device: run `cargo xtask setup`, install an OpenCL runtime, or set {OPENCL_VARIABLE} to the path of one"
+            "no OpenCL device: install an OpenCL runtime (Debian: pocl-opencl-icd), or set {OPENCL_VARIABLE} to the path of one"
         )),
     }
     findings.opencl_libraries = found.libraries;

@@ -21,6 +21,7 @@ use platform::Platform;
 
 use crate::Result;
 use crate::output::{OutputFile, print};
+use crate::progress::Progress;
 
 mod allocations;
 mod carriers;
@@ -65,7 +66,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_parser = platforms())]
     pub platform: Option<String>,
     /// Route to try; may be repeated (default: every route).
-    #[arg(long = "route", value_name = "ROUTE")]
+    #[arg(long = "route", value_name = "ROUTE", value_parser = crate::route::names())]
     pub routes: Vec<Route>,
     /// Time limit of each probe, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=3600))]
@@ -98,7 +99,9 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         Some(Some(path)) => Some(OutputFile::reserve(path)?),
         _ => None,
     };
+    let progress = Progress::of("doctor: libraries, devices and routes");
     let mut findings = examine::examine(options)?;
+    drop(progress);
     findings.comparison = earlier.map(|earlier| findings.since(&earlier));
     if options.json == Some(None) {
         print(&findings.to_json())?;

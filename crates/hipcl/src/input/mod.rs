@@ -94,6 +94,8 @@ pub fn read_first(
     };
     let described = match format.or_else(|| Format::of(path)) {
         None => {
+            // A file that is not there needs another name, not a format.
+            path.metadata().map_err(|error| Error::read(path, error))?;
             return Err(Error::input(format!(
                 "the name of `{}` does not indicate its format; set --format to {}",
                 path.display(),

@@ -76,7 +76,7 @@ fn describe(hip: &hip::Device) -> String {
 
 fn refusal(platform: Platform, devices: &[clmgr::Device]) -> String {
     if devices.is_empty() {
-        return "OpenCL reports no device; run `cargo xtask setup` or set HIPCL_OPENCL".into();
+        return "OpenCL reports no device; install an OpenCL runtime or set HIPCL_OPENCL".into();
     }
     let one = |device: &clmgr::Device| match device.pci_address() {
         Some(address) => format!("{} ({address})", device.name()),
@@ -86,7 +86,7 @@ fn refusal(platform: Platform, devices: &[clmgr::Device]) -> String {
     match platform.facts().is_model {
         true => {
             format!(
-                "none of {seen} is a CPU, which the software device needs; run `cargo xtask setup --force-local` to add a CPU runtime"
+                "none of {seen} is a CPU, which the software device needs; install an OpenCL runtime for CPUs (Debian: pocl-opencl-icd)"
             )
         }
         false => format!(

@@ -5,9 +5,7 @@ use ash::vk;
 #[non_exhaustive]
 pub enum Error {
     /// There is no loader.
-    #[error(
-        "no Vulkan loader: {reason}; install one (Debian: libvulkan1), set HIPCL_VULKAN to its path, or run `cargo xtask setup --vulkan`"
-    )]
+    #[error("no Vulkan loader: {reason}; install one (Debian: libvulkan1) or set HIPCL_VULKAN to its path")]
     NoLoader {
         /// What the system said.
         reason: String,

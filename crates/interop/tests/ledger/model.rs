@@ -1,6 +1,6 @@
 //! Random programs compared with the same program run in sequence on a plain array.
 //!
-//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --test ledger model` sets the number of
+//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p hipcl-interop --test ledger model` sets the number of
 //! operations for each grade, and `HIPCL_MODEL_SEED` the seed.
 
 use std::mem::forget;

@@ -1,7 +1,7 @@
 //! Checks the ledger against an oracle that knows the true order: random grants, guards that live across
 //! other grants, leaked guards, parts, failures and time-outs, without a device.
 //!
-//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p interop --lib ledger::model` sets the number of
+//! `HIPCL_MODEL_OPERATIONS=1000000 cargo test -p hipcl-interop --lib ledger::model` sets the number of
 //! operations, and `HIPCL_MODEL_SEED` the seed.
 
 use std::cell::RefCell;

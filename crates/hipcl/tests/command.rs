@@ -1,0 +1,118 @@
+//! What the command says without a device: help, lists and scripts.
+
+mod common;
+
+use std::path::Path;
+
+use common::Run;
+
+/// Succeeds, and writes nothing on standard error, where no terminal is.
+fn said(args: &[&str]) -> String {
+    let run = Run::new(args);
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    assert_eq!(run.stderr(), "");
+    run.stdout()
+}
+
+#[test]
+fn the_bare_command_prints_its_help() {
+    let help = said(&[]);
+    for part in [
+        "Usage: hipcl",
+        "doctor",
+        "pipeline",
+        "bench",
+        "completions",
+        "--quiet",
+        "--verbose",
+    ] {
+        assert!(help.contains(part), "{help}");
+    }
+    assert!(!help.contains('\x1b'));
+}
+
+#[test]
+fn each_option_for_a_route_or_a_platform_lists_its_values() {
+    for args in [
+        &["doctor", "--help"][..],
+        &["bench", "--help"],
+        &["pipeline", "gps", "--help"],
+        &["pipeline", "capon", "--help"],
+        &["pipeline", "radar", "--help"],
+        &["pipeline", "note", "--help"],
+    ] {
+        let help = said(args);
+        assert!(
+            help.contains("[possible values: svm-coarse, gpu-va,"),
+            "{args:?}: {help}"
+        );
+    }
+    assert!(said(&["doctor", "--help"]).contains("[possible values: amd, nvidia, host]"));
+}
+
+#[test]
+fn each_measurement_is_in_the_list_with_what_it_is() {
+    let list = said(&["bench", "list"]);
+    for line in list.lines() {
+        let (name, about) = line.split_once(' ').expect("a name and what it is");
+        assert!(about.trim().len() > 10, "{name}: {about:?}");
+        assert!(said(&["bench", "--help"]).contains(name), "{name}");
+    }
+    assert!(list.contains("routes ") && list.contains("soak "), "{list}");
+    assert!(
+        !list
+            .lines()
+            .any(|line| line.starts_with("all ") || line.starts_with("list "))
+    );
+}
+
+#[test]
+fn each_shell_gets_a_script_that_knows_the_commands_and_not_the_hidden_ones() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = said(&["completions", shell]);
+        // The generators for elvish and PowerShell complete no values.
+        let values = script.contains("svm-coarse") || ["elvish", "powershell"].contains(&shell);
+        assert!(
+            script.contains("doctor") && script.contains("route") && values,
+            "{shell}"
+        );
+        assert!(!script.contains("doctor-probe"), "{shell}");
+    }
+}
+
+/// A user who installed the command has no clone of the project.
+#[test]
+fn no_message_asks_for_a_chore_of_the_project() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for of in [
+        "hipcl",
+        "interop",
+        "clmgr",
+        "clmgr-fft",
+        "hip",
+        "rocblas",
+        "platform",
+        "rocm-loader",
+        "kernel-cache",
+    ] {
+        let mut folders = vec![root.join(of).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("the sources") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                for line in text.lines().map(str::trim_start) {
+                    let is_message = !line.starts_with("//") && !line.contains("expect(");
+                    assert!(
+                        !(is_message && line.contains("cargo xtask")),
+                        "{}: {line}",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
+}
