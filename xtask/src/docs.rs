@@ -33,7 +33,9 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 
     let sh = workspace.shell()?;
     let cargo = cargo();
-    cmd!(sh, "{cargo} doc --workspace --no-deps")
+    // With what is off by default and tested anyway, as the tests are built.
+    let [.., features] = crate::test::CRATES;
+    cmd!(sh, "{cargo} doc --workspace --no-deps --features {features}")
         .env("RUSTDOCFLAGS", "--deny warnings")
         .run()
         .map_err(|_| Error::Failed("the API documentation has problems, see above".into()))?;
@@ -67,6 +69,13 @@ fn linked(workspace: &Workspace) -> Result<PathBuf> {
             continue;
         }
         let text = fs::read_to_string(entry.path()).map_err(io)?;
+        // Links that are written out.
+        let written = text
+            .split("](api/")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next());
+        let gone = written.filter(|page| !workspace.target().join("doc").join(page).exists());
+        stale.extend(gone.map(|page| format!("docs/src/{name}: api/{page} is no page")));
         let (text, problems) = api.link(&name, &text);
         stale.extend(problems);
         // The copy lies elsewhere than the examples that it includes.

@@ -151,21 +151,23 @@ impl Api {
     /// The page of a path in one crate: of an item, of a member of an item, or of a module.
     fn within(&self, name: &str, segments: &[&str], is_whole: bool) -> Option<String> {
         let items = self.items.get(name)?;
-        let item = |segments: &[&str]| {
+        // The one at the crate's root goes first: `Link` before `vulkan::Link`.
+        let matching = |segments: &[&str]| {
             let path = segments.join("::");
             let ends = |item: &&Item| {
-                item.path
-                    .strip_suffix(&path)
-                    .is_some_and(|before| before.is_empty() || before.ends_with("::"))
+                let before = item.path.strip_suffix(&path);
+                before.is_some_and(|before| before.is_empty() || (before.ends_with("::") && !is_whole))
             };
-            let whole = items.iter().find(|item| item.path == path);
-            whole.or_else(|| items.iter().find(ends).filter(|_| !is_whole))
+            let mut found: Vec<&Item> = items.iter().filter(ends).collect();
+            found.sort_by_key(|item| item.path.len());
+            found
         };
-        if let Some(item) = item(segments) {
+        if let Some(item) = matching(segments).first() {
             return Some(format!("{name}/{}", item.page));
         }
         let (member, owner) = segments.split_last()?;
-        if let Some(item) = item(owner).filter(|_| !owner.is_empty()) {
+        let owners = if owner.is_empty() { Vec::new() } else { matching(owner) };
+        for item in owners {
             let page = fs::read_to_string(self.folder.join(name).join(&item.page)).unwrap_or_default();
             let kinds = [
                 "method",
@@ -175,11 +177,10 @@ impl Api {
                 "associatedconstant",
                 "associatedtype",
             ];
-            let anchor = kinds.iter().map(|kind| format!("{kind}.{member}"));
-            let anchor = anchor
-                .into_iter()
-                .find(|anchor| page.contains(&format!("id=\"{anchor}\"")))?;
-            return Some(format!("{name}/{}#{anchor}", item.page));
+            let mut anchors = kinds.iter().map(|kind| format!("{kind}.{member}"));
+            if let Some(anchor) = anchors.find(|anchor| page.contains(&format!("id=\"{anchor}\""))) {
+                return Some(format!("{name}/{}#{anchor}", item.page));
+            }
         }
         let module = format!("{name}/{}/index.html", segments.join("/"));
         (is_whole && self.folder.join(&module).exists()).then_some(module)
@@ -223,6 +224,7 @@ mod tests {
             ),
             ("interop", "struct.Bridge.html", "<section id=\"method.open\">"),
             ("interop", "vulkan/index.html", ""),
+            ("interop", "vulkan/struct.Link.html", "<section id=\"method.enqueue\">"),
             (
                 "clmgr",
                 "all.html",
@@ -253,6 +255,7 @@ mod tests {
             ("Bridge::open", Some("interop/struct.Bridge.html#method.open")),
             ("interop::vulkan", Some("interop/vulkan/index.html")),
             ("interop::vulkan::Link", Some("interop/vulkan/struct.Link.html")),
+            ("Link::enqueue", Some("interop/vulkan/struct.Link.html#method.enqueue")),
             ("Kind::Regular", Some("clmgr/enum.Kind.html#variant.Regular")),
             ("general_inverse", Some("rocblas/solver/fn.general_inverse.html")),
             ("clmgr::Device", Some("clmgr/struct.Device.html")),
