@@ -1,5 +1,7 @@
 //! `cargo xtask docs`: the book and the API documentation as one site in `target/doc-site`.
 
+mod api;
+mod blocks;
 mod links;
 
 use std::fs;
@@ -20,20 +22,30 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     for page in ["README.md", "CONTRIBUTING.md"] {
         problems.extend(links::check_file(&root.join(page)));
     }
+    problems.extend(blocks::check_book(root, workspace.metadata(), &|task| {
+        let words = ["cargo xtask"].iter().chain(task).map(ToString::to_string);
+        crate::parse(words).map(drop).map_err(|error| error.to_string())
+    }));
     if !problems.is_empty() {
-        return Err(Error::Failed(format!("broken links:\n  {}", problems.join("\n  "))));
+        return Err(Error::Failed(format!(
+            "problems of the book:\n  {}",
+            problems.join("\n  ")
+        )));
     }
 
     let sh = workspace.shell()?;
     let cargo = cargo();
-    cmd!(sh, "{cargo} doc --workspace --no-deps")
+    // With what is off by default and tested anyway, as the tests are built.
+    let [.., features] = crate::test::CRATES;
+    cmd!(sh, "{cargo} doc --workspace --no-deps --features {features}")
         .env("RUSTDOCFLAGS", "--deny warnings")
         .run()
         .map_err(|_| Error::Failed("the API documentation has problems, see above".into()))?;
 
     let mdbook = mdbook(workspace)?;
     let site = workspace.target().join("doc-site");
-    cmd!(sh, "{mdbook} build docs --dest-dir {site}")
+    let linked = linked(workspace)?;
+    cmd!(sh, "{mdbook} build {linked} --dest-dir {site}")
         .run()
         .map_err(|_| Error::Failed("the book does not build, see above".into()))?;
     let api = site.join("api");
@@ -44,10 +56,48 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// The book with links to the API, in `target/book`.
+fn linked(workspace: &Workspace) -> Result<PathBuf> {
+    let (root, folder) = (workspace.root(), workspace.target().join("book"));
+    let io = |error| Error::io(folder.display(), error);
+    remove_folder(&folder).map_err(io)?;
+    copy(&root.join("docs"), &folder).map_err(io)?;
+    let api = api::Api::read(&workspace.target().join("doc"));
+    let mut stale = Vec::new();
+    for entry in fs::read_dir(root.join("docs/src")).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".md") || name == "SUMMARY.md" {
+            continue;
+        }
+        let text = fs::read_to_string(entry.path()).map_err(io)?;
+        // Links that are written out.
+        let written = text
+            .split("](api/")
+            .skip(1)
+            .filter_map(|rest| rest.split([')', '#']).next());
+        let gone = written.filter(|page| !workspace.target().join("doc").join(page).exists());
+        stale.extend(gone.map(|page| format!("docs/src/{name}: api/{page} is no page")));
+        let (text, problems) = api.link(&name, &text);
+        stale.extend(problems);
+        // The copy lies elsewhere than the examples that it includes.
+        let text = text.replace("{{#include ../../", &format!("{{{{#include {}/", root.display()));
+        fs::write(folder.join("src").join(name), text).map_err(io)?;
+    }
+    match stale.is_empty() {
+        true => Ok(folder),
+        false => Err(Error::Failed(format!(
+            "stale names in the book:\n  {}",
+            stale.join("\n  ")
+        ))),
+    }
+}
+
 /// mdBook in the pinned version, installed into `target/` when it is not there; a debug build is fast enough for it.
 fn mdbook(workspace: &Workspace) -> Result<PathBuf> {
     let sh = workspace.shell()?;
-    let tools = workspace.target().join("tools");
+    // With the search; an mdBook in `tools` itself is one of before, without it.
+    let tools = workspace.target().join("tools").join("search");
     let program = tools.join("bin").join("mdbook");
     let version = cmd!(sh, "{program} --version").quiet().ignore_stderr();
     if program.exists() && version.read().is_ok_and(|text| text.ends_with(MDBOOK)) {
@@ -58,7 +108,7 @@ fn mdbook(workspace: &Workspace) -> Result<PathBuf> {
     let build = workspace.target().join("tools-build");
     cmd!(
         sh,
-        "{cargo} install mdbook --version {MDBOOK} --locked --debug --no-default-features --force
+        "{cargo} install mdbook --version {MDBOOK} --locked --debug --no-default-features --features search --force
          --root {tools} --target-dir {build}"
     )
     .run()

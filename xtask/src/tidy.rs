@@ -7,6 +7,7 @@ mod source;
 mod text;
 mod unsafe_code;
 mod untested;
+mod variables;
 
 pub use text::tracked_files;
 
@@ -21,7 +22,10 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     problems.extend(unsafe_code::violations(workspace.root(), workspace.metadata())?);
     problems.extend(untested::violations(workspace.metadata()));
     match text::tracked_files(workspace)? {
-        Some(files) => problems.extend(text::violations(workspace.root(), &files)),
+        Some(files) => {
+            problems.extend(text::violations(workspace.root(), &files));
+            problems.extend(variables::violations(workspace.root(), &files));
+        }
         None => println!("tidy: not a git checkout, so the text of files is not checked"),
     }
     if problems.is_empty() {

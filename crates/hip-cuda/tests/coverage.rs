@@ -82,7 +82,7 @@ fn tables() -> String {
 
 #[test]
 fn the_book_lists_what_is_built() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/nvidia-platform.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/nvidia-functions.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let (head, written) = text.split_once(MARK).unwrap();
     let tables = tables();
@@ -92,7 +92,7 @@ fn the_book_lists_what_is_built() {
     }
     assert!(
         written == tables,
-        "docs/src/nvidia-platform.md is stale: run `cargo xtask tables` and commit it"
+        "docs/src/nvidia-functions.md is stale: run `cargo xtask tables` and commit it"
     );
 }
 

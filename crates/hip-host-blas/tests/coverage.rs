@@ -119,7 +119,7 @@ fn the_families_name_every_function_once() {
 
 #[test]
 fn the_book_lists_what_is_built() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/host-platform.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/host-functions.md");
     let text = std::fs::read_to_string(&page).unwrap();
     let (head, written) = text.split_once(MARK).unwrap();
     let tables = tables();
@@ -129,6 +129,6 @@ fn the_book_lists_what_is_built() {
     }
     assert!(
         written == tables,
-        "docs/src/host-platform.md is stale: run `cargo xtask tables` and commit it"
+        "docs/src/host-functions.md is stale: run `cargo xtask tables` and commit it"
     );
 }

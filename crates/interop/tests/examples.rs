@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The program: `cargo test` has built it beside the tests; where one test alone was asked for, cargo builds it now.
@@ -24,6 +24,15 @@ fn program(example: &str) -> Command {
         }
     };
     command.env("HIPCL_PLATFORM", "host");
+    command
+}
+
+fn with_arguments(example: &str, arguments: &[&Path]) -> Command {
+    let mut command = program(example);
+    if command.get_program() == env!("CARGO") {
+        command.arg("--");
+    }
+    command.args(arguments);
     command
 }
 
@@ -58,6 +67,36 @@ fn a_library_that_knows_cl_mem_only_works_on_shared_memory() {
     if text.contains("skipped") {
         common::skipped(text.trim());
     }
+}
+
+/// It checks the direction that it finds in its own file; here a file of the caller's follows, and what is no such file.
+#[test]
+fn the_tutorial_finds_the_tone_of_its_own_file_and_draws_that_of_another() {
+    assert!(output("17_your_own_job").contains("from 20 degrees"));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (samples, picture) = (folder.path().join("broadside.cf32"), folder.path().join("picture.svg"));
+    // Four antennas hear the same alternating signal at once: it comes from 0 degrees, at half the sample rate.
+    let signal = (0..4 * 64).flat_map(|i| [if i % 2 == 0 { 1.0_f32 } else { -1.0 }, 0.0]);
+    std::fs::write(&samples, signal.flat_map(f32::to_le_bytes).collect::<Vec<_>>()).expect("a file");
+    let text = output_of(with_arguments(
+        "17_your_own_job",
+        &[samples.as_path(), "4".as_ref(), &picture],
+    ));
+    assert!(text.contains("bin 32 of 64, from 0 degrees"), "{text}");
+    let drawn = std::fs::read_to_string(&picture).expect("a picture");
+    assert!(
+        drawn.starts_with("<svg") && drawn.contains("<polyline points='60,"),
+        "{drawn}"
+    );
+
+    let refused = with_arguments("17_your_own_job", &[samples.as_path(), "7".as_ref(), &picture]).output();
+    let refused = refused.expect("the example starts");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("not 7 channels of complex samples"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use interop::{Bridge, Options, Shared};
 use num_complex::Complex;
 use rocblas::solver::{self, Mirror};
-use rocblas::{Error, Fill, Handle, Matrix, PointerArray};
+use rocblas::{Error, Fill, Handle, Matrix, Op, PointerArray};
 
 type C32 = Complex<f32>;
 type C64 = Complex<f64>;
@@ -168,7 +168,7 @@ fn every_form_of_a_general_inverse_is_right() {
     }
     let mut one = rig.filled(&apart);
     let matrix = Matrix::new(&mut one, n, n, ld).at(5);
-    let found = solver::inverse(&rig.handle, matrix).expect("queued");
+    let found = solver::general_inverse(&rig.handle, matrix).expect("queued");
     found.check().expect("regular");
     let dense: Vec<C32> = downloaded(&one)[5..]
         .chunks(ld)
@@ -178,7 +178,7 @@ fn every_form_of_a_general_inverse_is_right() {
 
     let mut strided = rig.filled(&data);
     let batch = Matrix::new(&mut strided, n, n, n).batch(size, 3);
-    let found = solver::inverse(&rig.handle, batch).expect("queued");
+    let found = solver::general_inverse(&rig.handle, batch).expect("queued");
     found.check().expect("regular");
     let inverses = downloaded(&strided);
     (0..3).for_each(|i| is_inverse(i, &inverses[i * size..][..size]));
@@ -187,7 +187,7 @@ fn every_form_of_a_general_inverse_is_right() {
     let mut anywhere = rig.filled(&data);
     let offsets = PointerArray::at_offsets([2 * size, 0], n, n, n);
     for round in 0..2 {
-        let found = solver::inverse(&rig.handle, offsets.of(&mut anywhere)).expect("queued");
+        let found = solver::general_inverse(&rig.handle, offsets.of(&mut anywhere)).expect("queued");
         found.check().expect("regular");
         let now = downloaded(&anywhere);
         assert_eq!(now[size..2 * size], data[size..2 * size]);
@@ -199,6 +199,54 @@ fn every_form_of_a_general_inverse_is_right() {
             let off = |i: usize| (wide(now[i]) - wide(data[i])).norm();
             assert!((0..size).all(|i| off(i) < 1e-2));
         }
+    }
+}
+
+/// The covariance of snapshots as `herk` makes it, with rubbish in the other triangle: whichever way it is inverted, no
+/// element of the inverse comes from there.
+#[test]
+fn a_covariance_of_one_triangle_has_a_whole_inverse() {
+    let rig = rig();
+    let (n, segments) = (12, 40);
+    let snapshots = rig.filled(&numbers(n * segments, 7));
+    let mirror = Mirror::new(rig.bridge.hip_device()).expect("HIPRTC");
+    for fill in [Fill::Lower, Fill::Upper] {
+        let covariance = || {
+            let mut covariance = rig.filled(&vec![C32::new(f32::NAN, 1e30); n * n]);
+            let (from, to) = (
+                Matrix::new(&snapshots, n, segments, n),
+                Matrix::new(&mut covariance, n, n, n),
+            );
+            let scale = 1.0 / segments as f32;
+            rig.handle.herk(fill, Op::None, scale, from, 0.0, to).expect("queued");
+            covariance
+        };
+        let mut whole = covariance();
+        mirror
+            .complete(&rig.handle, fill, Matrix::new(&mut whole, n, n, n))
+            .expect("queued");
+        let whole = downloaded(&whole);
+        let is_inverse = |inverse: &[C32]| {
+            let off = residual(&whole, inverse, identity, n);
+            assert!(off < 1e-4, "{fill:?}: off by {off}");
+        };
+
+        let mut at_once = covariance();
+        let found =
+            solver::hermitian_inverse(&rig.handle, &mirror, fill, Matrix::new(&mut at_once, n, n, n)).expect("queued");
+        found.check().expect("positive definite");
+        is_inverse(&downloaded(&at_once));
+
+        let mut by_steps = covariance();
+        let factor = solver::potrf(&rig.handle, fill, Matrix::new(&mut by_steps, n, n, n)).expect("queued");
+        let triangle = solver::potri(&rig.handle, factor).expect("queued");
+        assert_eq!(triangle.fill(), fill);
+        triangle
+            .complete(&mirror)
+            .expect("queued")
+            .check()
+            .expect("positive definite");
+        is_inverse(&downloaded(&by_steps));
     }
 }
 
@@ -223,7 +271,7 @@ fn systems_are_solved_and_a_singular_one_is_told() {
     assert!(off < 1e-4, "off by {off}");
 
     let mut zero = rig.filled(&vec![C32::default(); n * n]);
-    let found = solver::inverse(&rig.handle, Matrix::new(&mut zero, n, n, n)).expect("queued");
+    let found = solver::general_inverse(&rig.handle, Matrix::new(&mut zero, n, n, n)).expect("queued");
     let error = found.check().expect_err("zero has no inverse");
     assert!(matches!(error, Error::Singular { pivot: 1 }), "{error}");
     rig.stream.synchronize().expect("no fault");
@@ -284,13 +332,13 @@ fn the_solution_does_not_lie_where_the_factors_do() {
 fn what_is_not_square_or_does_not_go_together_is_refused() {
     let rig = rig();
     let (mut a, mut b) = (rig.filled(&numbers(12, 1)), rig.filled(&numbers(12, 2)));
-    let error = solver::inverse(&rig.handle, Matrix::new(&mut a, 3, 4, 3)).expect_err("not square");
+    let error = solver::general_inverse(&rig.handle, Matrix::new(&mut a, 3, 4, 3)).expect_err("not square");
     let text = error.to_string();
     assert!(text.contains("3 x 4") && !text.contains('\n'), "{text}");
     let (from, to) = (Matrix::new(&mut a, 3, 3, 3), Matrix::new(&mut b, 4, 1, 4));
     let error = solver::gesv(&rig.handle, from, to).expect_err("other rows").to_string();
     assert!(error.contains("4 x 1"), "{error}");
-    let error = solver::inverse(&rig.handle, Matrix::new(&mut a, 4, 4, 4)).expect_err("too large");
+    let error = solver::general_inverse(&rig.handle, Matrix::new(&mut a, 4, 4, 4)).expect_err("too large");
     assert!(error.to_string().starts_with("getrf: a: "), "{error}");
 }
 

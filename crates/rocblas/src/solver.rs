@@ -8,12 +8,19 @@
 //! | [`gesv`] | factorises and solves | `rocsolver_?gesv` |
 //! | [`potrf`] | the Cholesky factor of a positive-definite matrix | `rocsolver_?potrf` |
 //! | [`potrs`], [`potri`], [`posv`] | solves, inverts, factorises and solves with it | `rocsolver_?potrs`, `?potri`, `?posv` |
-//! | [`inverse`] | the inverse of a general matrix, in its place | `rocsolver_?getrf`, `?getri` |
-//! | [`Mirror`], [`hermitian_inverse`] | the triangle that potri does not write; all of the inverse | `rocsolver_?potrf`, `?potri`, a kernel of this crate |
+//! | [`general_inverse`] | the inverse of a general matrix, in its place | `rocsolver_?getrf`, `?getri` |
+//! | [`Mirror`], [`hermitian_inverse`] | the triangle that [`potri`] and [`herk`](crate::Handle::herk) do not write; all of the inverse | `rocsolver_?potrf`, `?potri`, a kernel of this crate |
 //!
 //! Each takes one matrix ([`Matrix`](crate::Matrix)), a batch at a stride ([`Batch`](crate::Batch)) or a batch of
 //! pointers ([`Pointers`](crate::Pointers)), for every [`Scalar`](crate::Scalar): the type of the argument chooses the C
 //! function ([`Matrices`]). All work in place, in memory that the call takes for writing on the handle's stream.
+//!
+//! # Hermitian matrices in one triangle
+//!
+//! [`herk`](crate::Handle::herk), [`potrf`] and [`potri`] read and write one triangle; the other one keeps what it held
+//! before. [`hermitian_inverse`] reads one triangle and writes both, [`general_inverse`] reads both. What [`potri`]
+//! returns, a [`Triangle`], therefore keeps the memory borrowed until [`Triangle::complete`] has filled it or the caller
+//! drops it.
 //!
 //! # Failures are known later
 //!
@@ -79,9 +86,9 @@ mod lu;
 mod matrices;
 mod pivots;
 
-pub use cholesky::{Cholesky, posv, potrf, potri, potrs};
+pub use cholesky::{Cholesky, Triangle, posv, potrf, potri, potrs};
 pub use info::{Failure, Info};
-pub use inverse::{Mirror, hermitian_inverse, inverse};
+pub use inverse::{Mirror, general_inverse, hermitian_inverse};
 pub use lu::{Lu, gesv, getrf, getrf_npvt, getri, getri_outofplace, getrs};
 pub use matrices::{Batched, Matrices, Single, Strided};
 pub use pivots::Pivots;

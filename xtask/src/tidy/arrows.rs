@@ -82,6 +82,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["interop", "platform", "hip", "rocblas", "clmgr", "clmgr-fft"],
     ),
     ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
+    ("book", &[]),
     ("xtask", &[]),
 ];
 
@@ -102,6 +103,11 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     ),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),
+    // Its code is examples for all of them.
+    (
+        "book",
+        &["clmgr", "clmgr-fft", "hip", "hip-sys", "interop", "platform", "rocblas"],
+    ),
 ];
 
 /// Crates from outside that only these may use.

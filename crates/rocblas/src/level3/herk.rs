@@ -11,6 +11,9 @@ impl Handle {
     ///
     /// `op(a)` is n x k, `c` is n x n. The imaginary parts of the diagonal become 0. Nothing is done if n is 0.
     ///
+    /// The other triangle of `c` keeps what it held. [`hermitian_inverse`](crate::solver::hermitian_inverse) takes `c` as
+    /// it is; [`Mirror::complete`](crate::solver::Mirror::complete) fills the other triangle for calls that read all of it.
+    ///
     /// # Errors
     ///
     /// `op` is [`Op::Transpose`] (the product would not be Hermitian), or as [`Handle::gemm`].

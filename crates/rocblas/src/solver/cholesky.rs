@@ -6,6 +6,7 @@ use hip::DeviceSlice;
 use super::call::{Call, square};
 use super::held::Held;
 use super::info::{Failure, Info, Meaning};
+use super::inverse::Mirror;
 use super::matrices::{Matrices, Single};
 use crate::functions::solver::SolverRoutines;
 use crate::operands;
@@ -104,6 +105,73 @@ impl<T, F> fmt::Debug for Cholesky<'_, T, F> {
     }
 }
 
+/// The inverse of a Hermitian matrix, or of each matrix of a batch, of which only one triangle is there: what [`potri`]
+/// leaves. The other triangle still holds what it held before, so the memory is not yet the inverse.
+///
+/// The memory stays borrowed for as long as this value lives. [`complete`](Self::complete) makes it the whole matrix.
+#[must_use = "only one triangle is the inverse, and a singular matrix is reported only through `Triangle::check`"]
+pub struct Triangle<'h, T> {
+    memory: Held<'h, T>,
+    fill: Fill,
+    info: Info,
+}
+
+impl<T: Scalar> Triangle<'_, T> {
+    /// Copies the triangle, conjugated, into the other one, in order of the handle's stream. The memory is then the whole
+    /// inverse, if [`Info::check`] finds that there is one.
+    ///
+    /// # Errors
+    ///
+    /// The kernel is for another device, or HIP refused the launch.
+    pub fn complete(self, mirror: &Mirror<T>) -> Result<Info> {
+        // The kernel is not part of the library, so it does not take part in size queries.
+        if self.info.is_computed() {
+            mirror.complete_held(self.fill, &self.memory)?;
+        }
+        Ok(self.info)
+    }
+}
+
+impl<T> Triangle<'_, T> {
+    /// Which triangle is the inverse.
+    pub fn fill(&self) -> Fill {
+        self.fill
+    }
+
+    /// Waits for the call and returns whether each matrix has an inverse, as [`Info::check`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Info::check`].
+    pub fn check(&self) -> Result<()> {
+        self.info.check()
+    }
+
+    /// Waits for the call and returns which matrices have no inverse, as [`Info::failures`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Info::failures`].
+    pub fn failures(&self) -> Result<Vec<Failure>> {
+        self.info.failures()
+    }
+
+    /// The findings alone, for a caller that reads one triangle only or completes the matrix itself.
+    pub fn into_info(self) -> Info {
+        self.info
+    }
+}
+
+impl<T> fmt::Debug for Triangle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Triangle")
+            .field("layout", &self.memory.layout())
+            .field("fill", &self.fill)
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The Cholesky factor of the Hermitian positive-definite n x n matrix whose triangle `fill` is in `a`, in its place.
 /// The other triangle is not touched.
 ///
@@ -183,13 +251,13 @@ where
 }
 
 /// The inverse of a matrix from its Cholesky factor, in its place: one triangle of the Hermitian result, the factor's.
-/// The other triangle is not touched; [`Mirror`](super::Mirror) completes it.
+/// The other triangle is not touched; [`Triangle::complete`] fills it.
 ///
 /// # Errors
 ///
 /// The factor is of another stream, there is no rocSOLVER, or it refused the call.
-/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Info::check`] reports a
-/// matrix that was not positive definite or is singular; there is no inverse then.
+/// [`Error::Unsupported`](crate::Error::Unsupported) for a batch by pointers before ROCm 6.1. [`Triangle::check`] reports
+/// a matrix that was not positive definite or is singular; there is no inverse then.
 #[doc(alias(
     "rocsolver_spotri",
     "rocsolver_dpotri",
@@ -198,10 +266,11 @@ where
     "rocsolver_cpotri_strided_batched",
     "rocsolver_zpotri_strided_batched"
 ))]
-pub fn potri<T: Scalar, F>(handle: &Handle, cholesky: Cholesky<'_, T, F>) -> Result<Info> {
+pub fn potri<'h, T: Scalar, F>(handle: &Handle, cholesky: Cholesky<'h, T, F>) -> Result<Triangle<'h, T>> {
     let fill = cholesky.fill;
-    let (factor, factorised) = cholesky.into_parts();
-    invert(handle, fill, &factor, factorised)
+    let (memory, factorised) = cholesky.into_parts();
+    let info = invert(handle, fill, &memory, factorised)?;
+    Ok(Triangle { memory, fill, info })
 }
 
 /// Whether there is a factor; a factor made elsewhere counts.

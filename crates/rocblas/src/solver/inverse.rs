@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use hip::{Device, Function, LaunchConfig};
 
 use super::call::square;
-use super::cholesky::{invert, potrf};
+use super::cholesky::{potrf, potri};
 use super::held::Held;
 use super::info::Info;
 use super::lu::{getrf, getri};
@@ -64,7 +64,7 @@ impl<T: Scalar> Mirror<T> {
     }
 
     /// Of square matrices.
-    fn complete_held(&self, fill: Fill, a: &Held<'_, T>) -> Result<()> {
+    pub(super) fn complete_held(&self, fill: Fill, a: &Held<'_, T>) -> Result<()> {
         let (n, count) = (a.layout().rows, a.count());
         if n == 0 || count == 0 {
             return Ok(());
@@ -117,23 +117,20 @@ impl<T> fmt::Debug for Mirror<T> {
 /// As for those. [`Info::check`] reports a matrix that is not positive definite or is singular; there is no inverse
 /// then.
 pub fn hermitian_inverse<A: Matrices>(handle: &Handle, mirror: &Mirror<A::Scalar>, fill: Fill, a: A) -> Result<Info> {
-    let factorised = potrf(handle, fill, a)?;
-    let (factor, factorised) = factorised.into_parts();
-    let info = invert(handle, fill, &factor, factorised)?;
-    // The kernel is not part of the library, so it does not take part in size queries.
-    if info.is_computed() {
-        mirror.complete_held(fill, &factor)?;
-    }
-    Ok(info)
+    potri(handle, potrf(handle, fill, a)?)?.complete(mirror)
 }
 
 /// The inverse of the general n x n matrix in `a`, in its place: [`getrf`] and [`getri`], one after the other without a
 /// wait between.
 ///
+/// Every element of `a` is read. A matrix of which only one triangle is there, such as the covariance that
+/// [`herk`](Handle::herk) writes, is none for this function: [`hermitian_inverse`] inverts it, or a
+/// [`Mirror`] completes it first.
+///
 /// # Errors
 ///
 /// As for those. [`Info::check`] reports a singular matrix; there is no inverse then.
-pub fn inverse<A: Matrices>(handle: &Handle, a: A) -> Result<Info> {
-    square("inverse", "a", a.layout())?;
+pub fn general_inverse<A: Matrices>(handle: &Handle, a: A) -> Result<Info> {
+    square("general_inverse", "a", a.layout())?;
     getri(handle, getrf(handle, a)?)
 }

@@ -548,7 +548,8 @@ impl HipSide {
                     .launch(stream, diagonal, &[&factor.factor(), &kept.reborrow(), &order])
             }?;
             left.on_mut(stream)?.copy_from(kept.as_slice())?;
-            let info = solver::potri(blas, factor)?;
+            // The kernel below completes the other triangle.
+            let info = solver::potri(blas, factor)?.into_info();
             let whole = LaunchConfig::linear(n * n, BLOCK)?;
             // SAFETY: the arguments are of the kernel's types; it touches an n x n matrix.
             unsafe { kernels.fill_upper.launch(stream, whole, &[&matrix, &order]) }?;
