@@ -26,7 +26,19 @@ pub struct Options {
 const SONAME: &str = "libhipcl.so.0";
 
 /// The headers, in their folder and in `include`.
-const HEADERS: [&str; 3] = ["hipcl.h", "hipcl.hpp", "hipcl/manager_opencl.hpp"];
+const HEADERS: [&str; 11] = [
+    "hipcl.h",
+    "hipcl.hpp",
+    "hipcl/manager_opencl.hpp",
+    "hipcl/manager_opencl/opencl.hpp",
+    "hipcl/manager_opencl/session.hpp",
+    "hipcl/manager_opencl/memory.hpp",
+    "hipcl/manager_opencl/device.hpp",
+    "hipcl/manager_opencl/buffers.hpp",
+    "hipcl/manager_opencl/programs.hpp",
+    "hipcl/manager_opencl/engine.hpp",
+    "hipcl/manager_opencl/external.hpp",
+];
 
 /// Builds the library with optimisation and copies it.
 pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -166,6 +178,28 @@ mod tests {
                 "{cmake}"
             );
             assert!(text("lib/cmake/hipcl/hipcl-config.cmake").contains(SONAME));
+        }
+    }
+
+    #[test]
+    fn every_header_that_another_one_includes_is_installed() {
+        let include = Workspace::discover()
+            .unwrap()
+            .root()
+            .join("crates/interop-capi/include");
+        for header in HEADERS {
+            let path = include.join(header);
+            let text = fs::read_to_string(&path).unwrap();
+            let included = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+            for name in included {
+                let included = path.with_file_name(name).canonicalize().unwrap();
+                let is_installed = HEADERS
+                    .iter()
+                    .any(|header| include.join(header).canonicalize().unwrap() == included);
+                assert!(is_installed, "{header} includes {name}");
+            }
         }
     }
 
