@@ -133,6 +133,17 @@ fn a_cpp_program_uses_the_header() {
 }
 
 #[test]
+fn an_exception_that_leaves_a_callback_ends_the_process() {
+    for compiler in CPP_COMPILERS {
+        let test = format!(
+            "an_exception_that_leaves_a_callback_ends_the_process-{}",
+            compiler.program
+        );
+        tried(compiler, &source("throws.cpp"), &test, Linked::Shared);
+    }
+}
+
+#[test]
 fn cpp_objects_own_their_handles_and_throw() {
     tried(
         CPP,
