@@ -19,7 +19,7 @@ struct Job {
     about: &'static str,
 }
 
-const JOBS: [Job; 3] = [
+const JOBS: [Job; 4] = [
     Job {
         name: "note",
         options: &["--iterations", "5"],
@@ -34,6 +34,11 @@ const JOBS: [Job; 3] = [
         name: "gps",
         options: &["--generate"],
         about: "GPS acquisition over all 32 satellites",
+    },
+    Job {
+        name: "radar",
+        options: &[],
+        about: "range and direction of the echoes of a chirp",
     },
 ];
 
@@ -177,11 +182,11 @@ fn milliseconds(report: &Value, api: &str) -> String {
 
 fn found(report: &Value) -> String {
     let count = |key: &str| report[key].as_array().map(Vec::len);
-    match (count("satellites"), count("emitters")) {
-        (Some(count), _) => format!("{count} satellites"),
-        (_, Some(count)) => format!("{count} emitters"),
-        _ => "-".into(),
-    }
+    let lists = ["satellites", "emitters", "targets"];
+    let mut found = lists
+        .into_iter()
+        .filter_map(|list| Some(format!("{} {list}", count(list)?)));
+    found.next().unwrap_or_else(|| "-".into())
 }
 
 fn text(value: &Value) -> String {

@@ -46,7 +46,7 @@ struct Command {
 enum Task {
     /// Find a C++ compiler and an OpenCL runtime, or install a CPU runtime into target/
     Setup(setup::Options),
-    /// Set up, build the program and run the three jobs
+    /// Set up, build the program and run the jobs
     Demo,
     /// Set up, run every test and end with `N passed, N failed, N skipped`
     #[command(disable_help_flag = true)]

@@ -32,7 +32,8 @@
  *             and synchronize streams before main() returns or exit() is called: a driver whose own destructors meet
  *             running work may abort (Intel's OpenCL does); _exit() runs none. Do not destroy objects later, as a
  *             static C++ object does: the drivers' destructors may have run by then.
- * Panics      No exception or panic leaves the library. A function of the caller that the library calls must not throw.
+ * Panics      No exception or panic leaves the library. The library calls functions of the caller in one place, the `release`
+ *             of adopted memory. An exception that leaves such a function ends the process.
  * Forks       A child process of fork() without exec() must not call the library.
  */
 
@@ -1279,7 +1280,7 @@ hipcl_status hipcl_buffer_adopt_cl_mem(hipcl_bridge bridge,
  * @param grain    HIPCL_SVM_COARSE or HIPCL_SVM_FINE, as it was allocated.
  * @param release  Called once with `user` when the library no longer uses the memory, on whatever thread that is; null
  *                 if the caller frees the memory after hipcl_buffer_destroy(). Not called if this function fails. It
- *                 must not throw, and must not call this library.
+ *                 must not call this library. An exception that leaves it ends the process.
  * @param user     Passed to `release`.
  * @param buffer   Receives the buffer, which the caller destroys with hipcl_buffer_destroy().
  *

@@ -646,14 +646,14 @@ class Bridge : public detail::Handle<hipcl_bridge, hipcl_bridge_destroy> {
         hipcl_buffer buffer = nullptr;
         return detail::made<Buffer>(hipcl_buffer_adopt_cl_mem(get(), native, route, &buffer), buffer);
     }
-    // `released` must not throw.
+    // An exception that leaves `released` ends the process.
     HIPCL_RESULT Result<Buffer> adopt_svm(void *pointer, std::size_t bytes, hipcl_svm grain,
                                           void (*released)(void *) = nullptr, void *user = nullptr) const {
         hipcl_buffer buffer = nullptr;
         const hipcl_status status = hipcl_buffer_adopt_svm(get(), pointer, bytes, grain, released, user, &buffer);
         return detail::made<Buffer>(status, buffer);
     }
-    // `released` must not throw.
+    // An exception that leaves `released` ends the process.
     HIPCL_RESULT Result<Buffer> adopt_hip(void *pointer, std::size_t bytes, void (*released)(void *) = nullptr,
                                           void *user = nullptr) const {
         hipcl_buffer buffer = nullptr;

@@ -200,7 +200,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_cl_mem(
 /// @param grain    HIPCL_SVM_COARSE or HIPCL_SVM_FINE, as it was allocated.
 /// @param release  Called once with `user` when the library no longer uses the memory, on whatever thread that is; null
 ///                 if the caller frees the memory after hipcl_buffer_destroy(). Not called if this function fails. It
-///                 must not throw, and must not call this library.
+///                 must not call this library. An exception that leaves it ends the process.
 /// @param user     Passed to `release`.
 /// @param buffer   Receives the buffer, which the caller destroys with hipcl_buffer_destroy().
 ///
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_svm(
     pointer: *mut c_void,
     bytes: usize,
     grain: hipcl_svm,
-    release: Option<unsafe extern "C" fn(user: *mut c_void)>,
+    release: Option<unsafe extern "C-unwind" fn(user: *mut c_void)>,
     user: *mut c_void,
     buffer: *mut hipcl_buffer,
 ) -> hipcl_status {
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_hip(
     bridge: hipcl_bridge,
     pointer: *mut c_void,
     bytes: usize,
-    release: Option<unsafe extern "C" fn(user: *mut c_void)>,
+    release: Option<unsafe extern "C-unwind" fn(user: *mut c_void)>,
     user: *mut c_void,
     buffer: *mut hipcl_buffer,
 ) -> hipcl_status {
@@ -419,7 +419,7 @@ pub(crate) fn not_null(is_null: bool, argument: &str) -> Result<(), Failure> {
 
 /// Tells the C caller when its memory is no longer used.
 struct Owner {
-    release: Option<unsafe extern "C" fn(*mut c_void)>,
+    release: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
     user: *mut c_void,
     /// False until the caller has the buffer: a call that fails leaves the memory to it.
     armed: Arc<AtomicBool>,
@@ -431,7 +431,7 @@ unsafe impl Send for Owner {}
 unsafe impl Sync for Owner {}
 
 impl Owner {
-    fn new(release: Option<unsafe extern "C" fn(*mut c_void)>, user: *mut c_void) -> (Self, Arc<AtomicBool>) {
+    fn new(release: Option<unsafe extern "C-unwind" fn(*mut c_void)>, user: *mut c_void) -> (Self, Arc<AtomicBool>) {
         let armed = Arc::new(AtomicBool::new(false));
         let owner = Self {
             release,
@@ -448,7 +448,13 @@ impl Drop for Owner {
             && self.armed.load(Ordering::Acquire)
         {
             // SAFETY: the caller's function with the caller's pointer, once.
-            unsafe { release(self.user) };
+            unsafe { call_back(release, self.user) };
         }
     }
+}
+
+/// Calls the caller's function. An exception that leaves it ends the process here: no frame of `extern "C"` lets one through.
+unsafe extern "C" fn call_back(function: unsafe extern "C-unwind" fn(*mut c_void), user: *mut c_void) {
+    // SAFETY: as the caller of this function promises.
+    unsafe { function(user) };
 }

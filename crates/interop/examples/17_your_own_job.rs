@@ -2,7 +2,7 @@
 //!
 //! The book's chapter "Your own job in an hour" explains it step by step.
 //!
-//! `cargo run -p interop --example 17_your_own_job -- SAMPLES.cf32 CHANNELS PICTURE.svg`. Without arguments it first writes
+//! `cargo run -p hipcl-interop --example 17_your_own_job -- SAMPLES.cf32 CHANNELS PICTURE.svg`. Without arguments it first writes
 //! a file of its own: eight antennas and a tone from 20 degrees.
 
 use std::error::Error;

@@ -3,9 +3,13 @@
 //! | module | what it does |
 //! |---|---|
 //! | `archive` | packs a folder so that the same files give the same bytes |
+//! | `notices` | collects the licences of the crates that the binaries contain |
+//! | `paths` | keeps paths of this machine out of the binaries |
 //! | `trial` | unpacks the archive, builds the examples with it, and runs them |
 
 mod archive;
+mod notices;
+pub mod paths;
 mod trial;
 
 use std::fs;
@@ -14,6 +18,7 @@ use std::path::{Path, PathBuf};
 use xshell::cmd;
 
 use crate::capi;
+use crate::dist::paths::Paths;
 use crate::error::{Error, Result};
 use crate::setup::{self, remove_folder};
 use crate::workspace::{Workspace, step};
@@ -43,8 +48,12 @@ const OUT: &str = "target/dist";
 /// The processor and system that the archive is for.
 const TARGET: &str = "x86_64-linux";
 
+/// The binaries in the archive.
+const BINARIES: [&str; 4] = ["bin/hipcl", "lib/libhipcl.so.0", "lib/libhipcl.a", "lib/libhip_host.so"];
+
 /// Files of the workspace that go into the archive as they are.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
+    ("crates/interop-capi/package/README.txt", "README.txt"),
     ("LICENSE-MIT", "share/doc/hipcl/LICENSE-MIT"),
     ("LICENSE-APACHE", "share/doc/hipcl/LICENSE-APACHE"),
     ("NOTICE", "share/doc/hipcl/NOTICE"),
@@ -61,20 +70,19 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let name = format!("hipcl-{}-{TARGET}", capi::version(workspace)?);
     let out = workspace.root().join(&options.out);
     let stage = workspace.target().join("dist-stage");
+    let paths = Paths::of(workspace)?;
     step("build", || {
-        let packages: &[&str] = match options.features {
-            // The software device has no features.
-            None => &["interop-capi", "hipcl", "hip-host-capi"],
-            Some(_) => &["interop-capi", "hipcl"],
-        };
-        if options.features.is_some() {
-            capi::build(workspace, &["hip-host-capi"], None)?;
+        for (package, features) in roots(options.features.as_deref()) {
+            capi::build(workspace, &[package], features, Some(&paths))?;
         }
-        capi::build(workspace, packages, options.features.as_deref())
+        Ok(())
     })?;
     let archive = step("pack", || {
         remove_folder(&stage).map_err(|error| Error::io(stage.display(), error))?;
-        fill(workspace, &stage.join(&name))?;
+        fill(workspace, options, &stage.join(&name))?;
+        for binary in BINARIES {
+            paths.refuse(&stage.join(&name).join(binary))?;
+        }
         fs::create_dir_all(&out).map_err(|error| Error::io(out.display(), error))?;
         archive::pack(&stage, &name, &out, time(workspace))
     })?;
@@ -89,8 +97,13 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// What is built, with the features of each: the software device has none.
+fn roots(features: Option<&str>) -> [notices::Root<'_>; 3] {
+    [("interop-capi", features), ("hipcl", features), ("hip-host-capi", None)]
+}
+
 /// Everything that the archive holds.
-fn fill(workspace: &Workspace, prefix: &Path) -> Result<()> {
+fn fill(workspace: &Workspace, options: &Options, prefix: &Path) -> Result<()> {
     capi::install(workspace, prefix)?;
     let built = workspace.target().join("release");
     copy(&built.join("hipcl"), &prefix.join("bin/hipcl"))?;
@@ -98,6 +111,18 @@ fn fill(workspace: &Workspace, prefix: &Path) -> Result<()> {
     for (from, to) in FILES {
         copy(&workspace.root().join(from), &prefix.join(to))?;
     }
+    let doc = prefix.join("share/doc/hipcl");
+    let notices = doc.join("THIRD-PARTY.txt");
+    fs::write(&notices, notices::text(workspace, &roots(options.features.as_deref()))?)
+        .map_err(|error| Error::io(notices.display(), error))?;
+    let library = paths::sysroot()?.join("share/doc/rust/COPYRIGHT-library.html");
+    if !library.is_file() {
+        return Err(Error::Missing(format!(
+            "{}: the notices of Rust's standard library are missing; install Rust 1.84 or later by rustup",
+            library.display()
+        )));
+    }
+    copy(&library, &doc.join("RUST-LIBRARY.html"))?;
     let man = prefix.join("share/man/man1");
     fs::create_dir_all(&man).map_err(|error| Error::io(man.display(), error))?;
     let (sh, hipcl) = (workspace.shell()?, built.join("hipcl"));

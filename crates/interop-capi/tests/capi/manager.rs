@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::toolchain::{CLANGPP, CPP, Compiler, Linked, available, crate_folder, run, scratch, skip};
+use crate::toolchain::{CLANGPP, CPP, CPP_COMPILERS, Compiler, Linked, available, crate_folder, run, scratch, skip};
 
 /// Beyond the strictest warnings of the other programs.
 const CONVERSION: &str = "-Wconversion";
@@ -14,14 +14,18 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// Compiles and runs a program, which checks itself; none without the compiler.
-fn tried(source: &Path, options: &[&str], test: &str) -> Option<String> {
-    if !available(CPP.program) {
-        skip(test, &format!("no {}", CPP.program));
+fn tried_by(compiler: Compiler, source: &Path, options: &[&str], test: &str) -> Option<String> {
+    if !available(compiler.program) {
+        skip(test, &format!("no {}", compiler.program));
         return None;
     }
     let options = [&[CONVERSION], options].concat();
-    let program = CPP.program_with(&options, source, test, Linked::Shared);
+    let program = compiler.program_with(&options, source, test, Linked::Shared);
     Some(run(&mut Command::new(program), test))
+}
+
+fn tried(source: &Path, options: &[&str], test: &str) -> Option<String> {
+    tried_by(CPP, source, options, test)
 }
 
 /// Alone, and with OpenCL's own header where the machine has it: the header includes that itself.
@@ -58,7 +62,10 @@ fn the_manager_header_is_cpp17_without_a_warning_of_clang() {
 #[test]
 fn the_manager_keeps_its_rules_with_other_owners_contexts_and_threads() {
     let test = "the_manager_keeps_its_rules_with_other_owners_contexts_and_threads";
-    tried(&crate_folder().join("tests/c/manager.cpp"), &[], test);
+    for compiler in CPP_COMPILERS {
+        let name = format!("{test}-{}", compiler.program);
+        tried_by(compiler, &crate_folder().join("tests/c/manager.cpp"), &[], &name);
+    }
 }
 
 /// The lines of a program that are in both of its forms, those of the old form only, and those of the new form only.

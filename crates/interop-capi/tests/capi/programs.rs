@@ -5,7 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::toolchain::{C, CPP, CPP23, Compiler, Linked, available, crate_folder, on_platform, run, scratch, skip};
+use crate::toolchain::{
+    C, C_COMPILERS, CLANG, CLANGPP, CPP, CPP_COMPILERS, CPP23, Compiler, Linked, available, crate_folder, on_platform,
+    run, scratch, skip,
+};
 
 fn source(name: &str) -> PathBuf {
     crate_folder().join("tests/c").join(name)
@@ -50,23 +53,32 @@ programs! {
 
 #[test]
 fn the_example_is_right_and_copies_no_data_set() {
-    let test = "the_example_is_right_and_copies_no_data_set";
-    if let Some(text) = tried(C, &example("c/covariance.c"), test, Linked::Shared) {
-        assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+    for compiler in C_COMPILERS {
+        let test = format!("the_example_is_right_and_copies_no_data_set-{}", compiler.program);
+        if let Some(text) = tried(compiler, &example("c/covariance.c"), &test, Linked::Shared) {
+            assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+        }
     }
 }
 
 #[test]
 fn the_example_in_cpp_is_right_and_copies_no_data_set() {
-    let test = "the_example_in_cpp_is_right_and_copies_no_data_set";
-    if let Some(text) = tried(CPP, &example("cpp/covariance.cpp"), test, Linked::Shared) {
-        assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+    for compiler in CPP_COMPILERS {
+        let test = format!(
+            "the_example_in_cpp_is_right_and_copies_no_data_set-{}",
+            compiler.program
+        );
+        if let Some(text) = tried(compiler, &example("cpp/covariance.cpp"), &test, Linked::Shared) {
+            assert!(text.contains("copies of the data set 0 bytes"), "{text}");
+        }
     }
 }
 
 #[test]
 fn a_library_that_knows_cl_mem_only_works_on_shared_memory() {
-    for (compiler, name) in [(C, "c/clfft.c"), (CPP, "cpp/clfft.cpp")] {
+    let in_c = C_COMPILERS.map(|compiler| (compiler, "c/clfft.c"));
+    let in_cpp = CPP_COMPILERS.map(|compiler| (compiler, "cpp/clfft.cpp"));
+    for (compiler, name) in in_c.into_iter().chain(in_cpp) {
         let test = format!("clfft-{}", compiler.program);
         if let Some(text) = tried(compiler, &example(name), &test, Linked::Shared)
             && text.contains("skipped")
@@ -76,15 +88,59 @@ fn a_library_that_knows_cl_mem_only_works_on_shared_memory() {
     }
 }
 
+/// Which of them run with clang is above; the others are compiled.
+#[test]
+fn every_program_and_example_is_without_a_warning_of_clang() {
+    let test = "every_program_and_example_is_without_a_warning_of_clang";
+    let mut tried = 0;
+    for folder in [crate_folder().join("tests/c"), example("c"), example("cpp")] {
+        for entry in fs::read_dir(&folder).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            let compiler = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("c") => CLANG,
+                Some("cpp") => CLANGPP,
+                _ => continue,
+            };
+            if !available(compiler.program) {
+                return skip(test, &format!("no {}", compiler.program));
+            }
+            let output = compiler
+                .command()
+                .args(["-D_GNU_SOURCE", "-fsyntax-only"])
+                .arg(&path)
+                .output();
+            let output = output.expect("the compiler starts");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}: {errors}", path.display());
+            tried += 1;
+        }
+    }
+    assert!(tried > 10, "{tried} programs");
+}
+
 #[test]
 fn the_example_runs_with_the_static_library() {
     let test = "the_example_runs_with_the_static_library";
-    tried(C, &example("c/covariance.c"), test, Linked::Static);
+    for compiler in C_COMPILERS {
+        let name = format!("{test}-{}", compiler.program);
+        tried(compiler, &example("c/covariance.c"), &name, Linked::Static);
+    }
 }
 
 #[test]
 fn a_cpp_program_uses_the_header() {
     tried(CPP, &source("use.cpp"), "a_cpp_program_uses_the_header", Linked::Shared);
+}
+
+#[test]
+fn an_exception_that_leaves_a_callback_ends_the_process() {
+    for compiler in CPP_COMPILERS {
+        let test = format!(
+            "an_exception_that_leaves_a_callback_ends_the_process-{}",
+            compiler.program
+        );
+        tried(compiler, &source("throws.cpp"), &test, Linked::Shared);
+    }
 }
 
 #[test]

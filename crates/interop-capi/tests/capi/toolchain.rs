@@ -28,19 +28,24 @@ pub fn built(file: &str) -> PathBuf {
     path
 }
 
-/// A folder with the library under the names that `cargo xtask capi` gives it.
+/// A folder with the libraries under the names that `cargo xtask capi` gives them.
 pub fn libraries() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = scratch().join("lib");
         fs::create_dir_all(&folder).expect("a folder");
-        for (file, name) in [
-            ("libhipcl_c.so", "libhipcl.so.0"),
-            ("libhipcl_c.so", "libhipcl.so"),
-            ("libhipcl_c.a", "libhipcl.a"),
-        ] {
+        let archive = built("libhipcl_c.a");
+        // Not in place: a program of an earlier run may still use it.
+        let (new, library) = (folder.join("libhipcl.new"), folder.join("libhipcl.so.0"));
+        let mut link = Command::new(crate_folder().join("package/link.sh"));
+        success(
+            link.arg(&archive).arg(&new).output().expect("the script starts"),
+            "libhipcl.so.0",
+        );
+        fs::rename(&new, &library).expect("the library");
+        for (file, name) in [(&library, "libhipcl.so"), (&archive, "libhipcl.a")] {
             let link = folder.join(name);
             let _ = fs::remove_file(&link);
-            symlink(built(file), &link).expect("a link");
+            symlink(file, &link).expect("a link");
         }
         folder
     });
@@ -84,6 +89,9 @@ pub const CLANGPP: Compiler = Compiler {
     program: "clang++",
     ..CPP
 };
+/// Every C compiler that a test tries, and every C++ compiler.
+pub const C_COMPILERS: [Compiler; 2] = [C, CLANG];
+pub const CPP_COMPILERS: [Compiler; 2] = [CPP, CLANGPP];
 
 impl Compiler {
     /// The compiler with its strictest warnings as errors.
