@@ -67,7 +67,7 @@ impl Workspace {
 const PREFIX: &str = "hipcl-";
 
 /// The packages whose name is their folder's.
-const UNPREFIXED: [&str; 3] = ["hipcl", "layout-test", "xtask"];
+const UNPREFIXED: [&str; 4] = ["book", "hipcl", "layout-test", "xtask"];
 
 /// The package of a crate, for cargo. A crate is called by its folder's name everywhere else.
 pub fn package_of(crate_name: &str) -> String {

@@ -11,6 +11,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::workspace::package_of;
+
 /// Languages of blocks that nothing compiles.
 const PLAIN: &[&str] = &["text", "toml", "json", "cmake", "dockerfile"];
 
@@ -194,7 +196,8 @@ fn wrong(metadata: &Value, words: &[&str], parse: Parse<'_>) -> Option<String> {
             };
             let package = value(["--package", "-p"])?;
             let packages = metadata["packages"].as_array()?;
-            let Some(package) = packages.iter().find(|it| it["name"] == package) else {
+            let is_named = |it: &&Value| it["name"].as_str().is_some_and(|name| package_of(name) == package);
+            let Some(package) = packages.iter().find(is_named) else {
                 return Some(format!("`{said}`: no package {package}"));
             };
             let example = value(["--example", "--example"])?;
@@ -234,7 +237,7 @@ mod tests {
     fn code_that_something_holds_is_no_problem() {
         let text = "```rust\nlet x = 1;\n```\n```rust,no_run (needs two processes)\nf();\n```\n\
             ```rust,ignore\n{{#include ../../crates/one/examples/run.rs:part}}\n```\n```text\nanything\n```\n\
-            ```sh\nA=1 cargo xtask demo    # a comment\ncargo run -p one --example run\nrm -rf x\n```\n\
+            ```sh\nA=1 cargo xtask demo    # a comment\ncargo run -p hipcl-one --example run\nrm -rf x\n```\n\
             ```cpp\n#include <a.hpp>\n```\n";
         assert_eq!(found(text, true), Vec::<String>::new());
     }
@@ -264,7 +267,7 @@ mod tests {
             ),
             ("```sh\ncargo xtask dmeo\n```\n", "no such task"),
             ("```console\n$ cargo run --package two\n```\n", "no package two"),
-            ("```sh\ncargo run -p one --example gone\n```\n", "no example gone"),
+            ("```sh\ncargo run -p hipcl-one --example gone\n```\n", "no example gone"),
             ("```klingon\nx\n```\n", "unknown"),
         ] {
             let problems = found(text, true);
