@@ -9,7 +9,7 @@ use serde_json::Value;
 use xshell::cmd;
 
 use crate::error::{Error, Result};
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::{Workspace, cargo, package_of};
 
 /// A package of the workspace with the features that it is built with.
 pub type Root<'a> = (&'a str, Option<&'a str>);
@@ -144,7 +144,8 @@ fn crates(workspace: &Workspace, roots: &[Root<'_>]) -> Result<Vec<Crate>> {
     let (sh, cargo) = (workspace.shell()?, cargo());
     let target = "x86_64-unknown-linux-gnu";
     let mut linked = BTreeSet::new();
-    for (package, features) in roots {
+    for (name, features) in roots {
+        let package = package_of(name);
         let features = features.iter().flat_map(|features| ["--features", features]);
         let tree = cmd!(
             sh,
@@ -227,7 +228,7 @@ mod tests {
                 assert!(names.contains(&name), "{name}: {names:?}");
             }
             // A macro, what tests use, and a member.
-            for name in ["syn", "proptest", "interop", "serde_derive"] {
+            for name in ["syn", "proptest", "hipcl-interop", "serde_derive"] {
                 assert!(!names.contains(&name), "{name}: {names:?}");
             }
             assert_eq!(names.contains(&"cudarc"), features.is_some());

@@ -187,6 +187,30 @@ static void hand_offs_wait_for_the_programs_own_commands(OpenCLComputeEngine &en
     engine.ReleaseEvent(held);
 }
 
+// The same for a bridge's copy on a queue that it makes itself.
+static void bridges_copy_after_the_programs_own_commands(OpenCLComputeEngine &engine, const Other &other) {
+    const auto buffer = engine.CreateBufferWithData(ramp(), MemoryType::GPU_READ_WRITE);
+    const cl_kernel twice = engine.GetKernel(engine.LoadProgram(SOURCE), "twice");
+    const auto view = buffer->AsMemoryBuffer();
+    view->SetAsKernelArg(twice, 0);
+    cl_int error = -1;
+    const cl_event held = other.create_user_event(OpenCLCore::GetInstance().GetContext(), &error);
+    CHECK(error == CL_SUCCESS);
+    const cl_command_queue queue = CommandQueuePool::GetNextQueue();
+    CHECK(other.launch(queue, twice, 1, nullptr, &ALL[0], nullptr, 1, &held, nullptr) == CL_SUCCESS);
+    std::atomic<bool> copies{false};
+    std::thread owner([&] {
+        while (!copies) std::this_thread::yield();
+        CHECK(other.set_status(held, 0) == CL_SUCCESS);
+    });
+    ComplexVector found(LEN);
+    copies = true;
+    CLBufferBridge::CopyFromExternal(view->GetCLMem(), nullptr, nullptr, 0, LEN * sizeof(ComplexFloat), found.data());
+    owner.join();
+    CHECK(found[3] == 2.0f * ramp()[3] && found.back() == 2.0f * ramp().back());
+    engine.ReleaseEvent(held);
+}
+
 static void buffers_refuse_what_they_cannot_do(OpenCLComputeEngine &engine) {
     const auto buffer = engine.CreateBufferWithStrategy(LEN, MemoryStrategy::SVM_COARSE_GRAIN);
     CHECK(buffer->IsSVM() && buffer->GetSVMPointer() != nullptr && buffer->GetCLMem() != nullptr);
@@ -372,6 +396,7 @@ int main() {
         kernels_hip_and_transfers_take_turns(engine);
         transfers_come_after_the_programs_own_commands(engine, other);
         hand_offs_wait_for_the_programs_own_commands(engine, other);
+        bridges_copy_after_the_programs_own_commands(engine, other);
         buffers_refuse_what_they_cannot_do(engine);
         const std::uint64_t copied = engine.GetCounters().data_set;
         memory_of_another_owner_is_used_in_place(engine, other);

@@ -91,7 +91,8 @@ class QueueOf {
     cl_command_queue own_ = nullptr;
 };
 
-// That the memory, if it is this header's, is OpenCL's, and that its commands are done.
+// That the memory, if it is this header's, is OpenCL's, and that its commands and those of the program's queues
+// are done.
 inline void claim(const ExternalBufferInfo &info, cl_mem buffer) {
     std::shared_ptr<Session> session;
     {
@@ -103,6 +104,9 @@ inline void claim(const ExternalBufferInfo &info, cl_mem buffer) {
     if (const auto memory = session->memory_of(buffer)) {
         (void)memory->object();
         memory->finish();
+        for (const auto &queue : session->queues()) {
+            if (queue->is_given) queue->handle.finish();
+        }
     }
 }
 
