@@ -43,7 +43,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Package>> {
     let published = published(workspace.metadata());
     problems(manifest::violations(workspace, &published))?;
     let packages: Vec<Package> = published.into_iter().map(Package::of).collect();
-    pack(workspace)?;
+    pack(workspace, &packages)?;
     let folder = folder(workspace);
     remove_folder(&folder).map_err(|error| Error::io(folder.display(), error))?;
     fs::create_dir_all(&folder).map_err(|error| Error::io(folder.display(), error))?;
@@ -85,15 +85,15 @@ impl Package {
 }
 
 /// Without a network: the packages depend on each other, and no registry has them yet.
-fn pack(workspace: &Workspace) -> Result<()> {
+fn pack(workspace: &Workspace, packages: &[Package]) -> Result<()> {
     let (sh, cargo) = (workspace.shell()?, cargo());
-    let output = cmd!(
-        sh,
-        "{cargo} package --workspace --exclude xtask --exclude layout-test --no-verify --allow-dirty --offline"
-    )
-    .quiet()
-    .ignore_status()
-    .output()?;
+    let packages = packages
+        .iter()
+        .flat_map(|package| ["--package".to_owned(), package_of(&package.crate_name)]);
+    let output = cmd!(sh, "{cargo} package {packages...} --no-verify --allow-dirty --offline")
+        .quiet()
+        .ignore_status()
+        .output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     // That tests and benches are left out is meant.
     let warned = said
