@@ -91,9 +91,19 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
     let header = FileHeader64::<Endianness>::parse(library)?;
     let endian = header.endian()?;
     // The loader calls the resolver of each indirect function, local ones by relocations of their own kind.
-    let (resolved, copied, described) = match header.e_machine(endian) {
-        elf::EM_X86_64 => (elf::R_X86_64_IRELATIVE, elf::R_X86_64_COPY, elf::R_X86_64_TLSDESC),
-        elf::EM_AARCH64 => (elf::R_AARCH64_IRELATIVE, elf::R_AARCH64_COPY, elf::R_AARCH64_TLSDESC),
+    let (resolved, copied, described, of_threads) = match header.e_machine(endian) {
+        elf::EM_X86_64 => (
+            elf::R_X86_64_IRELATIVE,
+            elf::R_X86_64_COPY,
+            elf::R_X86_64_TLSDESC,
+            [elf::R_X86_64_TPOFF64, elf::R_X86_64_TLSDESC],
+        ),
+        elf::EM_AARCH64 => (
+            elf::R_AARCH64_IRELATIVE,
+            elf::R_AARCH64_COPY,
+            elf::R_AARCH64_TLSDESC,
+            [elf::R_AARCH64_TLS_TPREL, elf::R_AARCH64_TLSDESC],
+        ),
         _ => return Ok(Err(Refusal::NotALibrary)),
     };
     let sections = header.sections(endian, library)?;
@@ -109,6 +119,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
     };
     // Without the header, the loader assumes that the library needs it.
     let mut executable_stack = true;
+    let mut has_thread_variables = false;
     let mut dynamic = Dynamic::default();
     for segment in header.program_headers(endian, library)? {
         let start = segment.p_vaddr(endian);
@@ -126,6 +137,7 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
                 }
             }
             elf::PT_GNU_STACK => executable_stack = segment.p_flags(endian) & elf::PF_X != 0,
+            elf::PT_TLS => has_thread_variables = segment.p_align(endian) > 0,
             elf::PT_DYNAMIC => layout.dynamic = start..end,
             // The loader protects whole pages.
             elf::PT_GNU_RELRO => layout.read_only.push(start..end - end % page),
@@ -147,6 +159,10 @@ fn read_headers(library: &[u8], table: &str, checked: bool) -> read::Result<Resu
         for relocation in section.rela(endian, library)?.map_or(&[][..], |(table, _)| table) {
             let kind = relocation.r_type(endian, false);
             runs_code |= kind == resolved;
+            // The loader would divide by the alignment of variables that the module does not have.
+            if !has_thread_variables && of_threads.contains(&kind) {
+                return Ok(Err(Refusal::Forged));
+            }
             let words = if kind == described { 2 } else { 1 };
             // The linker never names a symbol that is not there; the loader would take what lies behind for one.
             if relocation.r_sym(endian, false) as usize >= symbols.len() {
