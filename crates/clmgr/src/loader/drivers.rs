@@ -129,23 +129,37 @@ mod tests {
 
     use super::*;
 
+    /// A file that passes for a library: this program.
+    fn any() -> PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
     fn write(path: &Path, mode: u32) {
-        std::fs::write(path, "/lib/any.so").unwrap();
+        std::fs::write(path, any().display().to_string()).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
 
     #[test]
     fn driver_files_are_read_in_order_and_bad_ones_are_reported() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("b.icd"), "\n /lib/second.so \n").unwrap();
-        std::fs::write(folder.path().join("a.icd"), "/lib/first.so").unwrap();
+        let library = any();
+        std::fs::write(folder.path().join("b.icd"), format!("\n {} \n", library.display())).unwrap();
+        std::fs::write(folder.path().join("a.icd"), "libofthesystem.so").unwrap();
         std::fs::write(folder.path().join("c.icd"), "  \n").unwrap();
-        std::fs::write(folder.path().join("notes.txt"), "/lib/never.so").unwrap();
+        std::fs::write(
+            folder.path().join("d.icd"),
+            folder.path().join("gone.so").display().to_string(),
+        )
+        .unwrap();
+        std::fs::write(folder.path().join("notes.txt"), library.display().to_string()).unwrap();
         let drivers = named_in(folder.path());
-        assert_eq!(drivers.len(), 3);
-        assert_eq!(drivers[0].as_deref().unwrap(), Path::new("/lib/first.so"));
-        assert_eq!(drivers[1].as_deref().unwrap(), Path::new("/lib/second.so"));
-        assert!(drivers[2].as_ref().unwrap_err().reason.contains("names no library"));
+        assert_eq!(drivers.len(), 4);
+        assert_eq!(drivers[0].as_deref().unwrap(), Path::new("libofthesystem.so"));
+        assert_eq!(drivers[1].as_deref().unwrap(), library);
+        let reason = |at: usize| drivers[at].as_ref().unwrap_err().reason.as_str();
+        assert!(reason(2).contains("names no library"));
+        // It may be another user's by the time it is loaded.
+        assert!(reason(3).contains("gone.so: No such file"), "{}", reason(3));
     }
 
     #[test]
@@ -153,7 +167,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, inner) = (folder.path().join("a.icd"), folder.path().join("inner"));
         write(&file, 0o644);
-        assert_eq!(named_in(folder.path())[0].as_deref().unwrap(), Path::new("/lib/any.so"));
+        assert_eq!(named_in(folder.path())[0].as_deref().unwrap(), any());
         write(&file, 0o666);
         let reason = named_in(folder.path()).remove(0).unwrap_err().reason;
         assert!(reason.contains("other users may write it (mode 666)"), "{reason}");
