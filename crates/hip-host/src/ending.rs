@@ -68,7 +68,8 @@ impl Commands {
     /// Leaves a command that runs in parts, between two of them, once the process ends.
     pub(crate) fn leave_if_ended(&self) {
         if self.have_ended() {
-            std::panic::resume_unwind(Box::new("the process ends".to_owned()));
+            // Not a panic, which would print a message: the stream knows why.
+            std::panic::resume_unwind(Box::new(()));
         }
     }
 

@@ -282,8 +282,8 @@ mod tests {
         let without = one(folder.path(), "b", "ISC", &[]);
         let error = render(&[without], OWN).err().unwrap().to_string();
         assert!(error.contains("b 1.0.0 has no file with its licence, ISC"), "{error}");
-        let mut nobody = one(folder.path(), "c", "MIT", &[]);
-        nobody.authors.clear();
-        assert!(render(&[nobody], OWN).unwrap().contains("(c) the authors of c\n"));
+        let mut anonymous = one(folder.path(), "c", "MIT", &[]);
+        anonymous.authors.clear();
+        assert!(render(&[anonymous], OWN).unwrap().contains("(c) the authors of c\n"));
     }
 }

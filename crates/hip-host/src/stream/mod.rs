@@ -351,6 +351,9 @@ impl Command {
             false => COMMANDS.run(work),
         };
         let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|reason| {
+            if COMMANDS.have_ended() {
+                return Err(hipError_t::hipErrorDeinitialized);
+            }
             // Library code ends a command it must refuse by unwinding with the reason.
             match reason.downcast_ref::<String>() {
                 Some(reason) => log::refused(call, format_args!("in the stream: {reason}")),
