@@ -1,9 +1,9 @@
 //! The end of the process, for the threads of streams.
 //!
-//! Commands work on OpenCL's memory and call OpenCL. When a program exits, the static destructors of its OpenCL library
-//! free that memory while these threads go on (seen with Intel's CPU runtime: SIGSEGV in a kernel). So the code
-//! that joins the two ends the commands first. From then on each one fails with `hipErrorDeinitialized`, as calls into a runtime
-//! that is unloading do, so that what the program's own destructors wait for still comes to an end.
+//! Commands use OpenCL's memory and call OpenCL. When a program exits, the static destructors of its OpenCL library free
+//! that memory while these threads go on (seen with Intel's CPU runtime: SIGSEGV in a kernel). The code that joins the
+//! two therefore ends the commands first. From then on each command fails with `hipErrorDeinitialized`, as a call into a
+//! runtime does that unloads, so that destructors of the program which wait for commands return.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

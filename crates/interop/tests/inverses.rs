@@ -202,8 +202,7 @@ fn every_form_of_a_general_inverse_is_right() {
     }
 }
 
-/// The covariance of snapshots as `herk` makes it, with rubbish in the other triangle: whichever way it is inverted, no
-/// element of the inverse comes from there.
+/// `herk` leaves the other triangle of a covariance as it was (NaN here). No way of inverting the covariance reads it.
 #[test]
 fn a_covariance_of_one_triangle_has_a_whole_inverse() {
     let rig = rig();

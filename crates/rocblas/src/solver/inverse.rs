@@ -123,9 +123,8 @@ pub fn hermitian_inverse<A: Matrices>(handle: &Handle, mirror: &Mirror<A::Scalar
 /// The inverse of the general n x n matrix in `a`, in its place: [`getrf`] and [`getri`], one after the other without a
 /// wait between.
 ///
-/// Every element of `a` is read. A matrix of which only one triangle is there, such as the covariance that
-/// [`herk`](Handle::herk) writes, is none for this function: [`hermitian_inverse`] inverts it, or a
-/// [`Mirror`] completes it first.
+/// This function reads every element of `a`. Do not pass a matrix that holds one triangle only, such as the covariance
+/// that [`herk`](Handle::herk) writes: use [`hermitian_inverse`], or complete the matrix with a [`Mirror`] first.
 ///
 /// # Errors
 ///

@@ -91,7 +91,7 @@ class QueueOf {
     cl_command_queue own_ = nullptr;
 };
 
-// That the memory, if it is this header's, is OpenCL's, and that its commands and those of the program's queues
+// That the memory, if it is this header's, is OpenCL's, and that its commands and those on the program's queues
 // are done.
 inline void claim(const ExternalBufferInfo &info, cl_mem buffer) {
     std::shared_ptr<Session> session;

@@ -92,7 +92,7 @@ class OpenCLError : public std::runtime_error {
 
 namespace detail {
 
-// Numbers of OpenCL's header.
+// Values from CL/cl.h.
 constexpr cl_uint DEVICE_TYPE = 0x1000, DEVICE_MAX_COMPUTE_UNITS = 0x1002, DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
                   DEVICE_MAX_WORK_ITEM_SIZES = 0x1005, DEVICE_GLOBAL_MEM_SIZE = 0x101F, DEVICE_LOCAL_MEM_SIZE = 0x1023,
                   DEVICE_NAME = 0x102B, DEVICE_VENDOR = 0x102C, DRIVER_VERSION = 0x102D, DEVICE_VERSION = 0x102F,
