@@ -20,12 +20,19 @@ pub fn include() -> PathBuf {
     crate_folder().join("include")
 }
 
-/// What cargo has built beside this program.
-pub fn built(file: &str) -> PathBuf {
+/// The static library, which cargo builds beside this program for each selection of features: the newest.
+fn archive() -> PathBuf {
     let program = std::env::current_exe().expect("this program has a path");
-    let path = program.with_file_name(file);
-    assert!(path.exists(), "{}: not built", path.display());
-    path
+    let folder = program.parent().expect("a folder");
+    let files = fs::read_dir(folder).expect("the folder of this program");
+    let built = files.filter_map(|file| {
+        let file = file.ok()?;
+        let name = file.file_name().into_string().ok()?;
+        let is_ours = name.starts_with("libhipcl_c-") && name.ends_with(".a");
+        is_ours.then_some((file.metadata().ok()?.modified().ok()?, file.path()))
+    });
+    let newest = built.max_by_key(|(modified, _)| *modified);
+    newest.expect("cargo builds libhipcl_c-HASH.a with this program").1
 }
 
 /// A folder with the libraries under the names that `cargo xtask capi` gives them.
@@ -33,7 +40,7 @@ pub fn libraries() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let folder = scratch().join("lib");
         fs::create_dir_all(&folder).expect("a folder");
-        let archive = built("libhipcl_c.a");
+        let archive = archive();
         // Not in place: a program of an earlier run may still use it.
         let (new, library) = (folder.join("libhipcl.new"), folder.join("libhipcl.so.0"));
         let mut link = Command::new(crate_folder().join("package/link.sh"));
