@@ -24,6 +24,7 @@ struct Job {
     body: *const Body,
     total: u64,
     grain: u64,
+    /// The next chunk to begin. It counts chunks and not indices, which would wrap where `total` is close to 2^64.
     next: AtomicU64,
     failed: AtomicBool,
     /// Indices not yet done.
@@ -41,10 +42,11 @@ impl Job {
     /// Does chunks until none is left to begin.
     fn work(&self) {
         loop {
-            let start = self.next.fetch_add(self.grain, Ordering::Relaxed);
-            if start >= self.total {
+            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
+            if chunk >= self.chunks() {
                 return;
             }
+            let start = chunk * self.grain;
             let end = start.saturating_add(self.grain).min(self.total);
             // SAFETY: this chunk is counted in `open`, so `for_each` has not returned and the closure is alive.
             let body = unsafe { &*self.body };
@@ -60,7 +62,11 @@ impl Job {
     }
 
     fn has_more(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.total
+        self.next.load(Ordering::Relaxed) < self.chunks()
+    }
+
+    fn chunks(&self) -> u64 {
+        self.total.div_ceil(self.grain)
     }
 }
 
@@ -153,6 +159,20 @@ mod tests {
                 seen.iter().all(|count| count.load(Ordering::Relaxed) == 1),
                 "{total} by {grain}"
             );
+        }
+    }
+
+    #[test]
+    fn chunks_tile_the_largest_range() {
+        for grain in [u64::MAX / 5, (1 << 63) - 1, 1 << 63] {
+            let chunks = Mutex::new(Vec::new());
+            for_each(u64::MAX, grain, &|range| chunks.lock().push(range));
+            let mut chunks = chunks.into_inner();
+            chunks.sort_unstable_by_key(|range| range.start);
+            let end = chunks
+                .iter()
+                .try_fold(0, |end, range| (range.start == end).then_some(range.end));
+            assert_eq!(end, Some(u64::MAX), "grain {grain}: {chunks:?}");
         }
     }
 
