@@ -141,7 +141,7 @@ pub use error::{Error, Result};
 pub use event::Event;
 pub use flag::{Condition, Flag, Word};
 pub use graph::{Graph, GraphExec};
-pub use host::{Advice, Location, ManagedBuffer, PinnedBuffer, Registered, with_registered};
+pub use host::{Advice, Location, ManagedBuffer, PinnedBuffer, Registered, RegisteredMut, with_registered};
 pub use kernel::{BlockSuggestion, ByValue, Function, Kernel, KernelArg, Module, Param, Params, param};
 pub use launch::LaunchConfig;
 pub use memory::{DeviceMemory, DeviceMemoryMut};

@@ -1,7 +1,8 @@
 //! What a call can use as device memory.
 
 use crate::{
-    DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, ManagedBuffer, PinnedBuffer, Registered, Result, Stream,
+    DeviceBuffer, DeviceSlice, DeviceSliceMut, Error, ManagedBuffer, PinnedBuffer, Registered, RegisteredMut, Result,
+    Stream,
 };
 
 /// Memory that a call can read: whatever gives a [`DeviceSlice`] for the call's stream.
@@ -126,7 +127,7 @@ macro_rules! memory {
             type Element = T;
 
             fn len(&self) -> usize {
-                <$memory>::len(self)
+                (**self).len()
             }
 
             fn read_on<'s>(self, $stream: &'s Stream) -> Result<DeviceSlice<'s, T>>
@@ -142,7 +143,7 @@ macro_rules! memory {
             type Element = T;
 
             fn len(&self) -> usize {
-                <$memory>::len(self)
+                (**self).len()
             }
 
             fn read_on<'s>(self, stream: &'s Stream) -> Result<DeviceSlice<'s, T>>
@@ -169,5 +170,6 @@ memory! {
     () PinnedBuffer<T> => |buffer, stream| buffer.on(stream), buffer.on_mut(stream);
     () ManagedBuffer<T> => |buffer, stream| buffer.on(stream), buffer.on_mut(stream);
     ('r) Registered<'r, T> => |memory, stream| memory.on(stream), memory.on_mut(stream);
+    ('l, 'r) RegisteredMut<'l, 'r, T> => |memory, stream| memory.on(stream), memory.on_mut(stream);
     ('a) DeviceSliceMut<'a, T> => |slice, stream| slice.as_slice().read_on(stream), slice.reborrow().write_on(stream);
 }

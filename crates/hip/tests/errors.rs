@@ -417,7 +417,7 @@ fn registered_memory_that_the_device_may_still_write_is_kept_from_its_owner() {
     let mut memory = vec![7_u32; 1024];
     let address = memory.as_ptr();
     let gate = common::Gate::close(&stream);
-    let outcome = hip::with_registered(&device, &mut memory, |registered| {
+    let outcome = hip::with_registered(&device, &mut memory, |mut registered| {
         registered.on_mut(&stream).unwrap().fill_zero().unwrap();
         // From now on HIP answers nothing, as ROCm does once any device of the process has failed.
         failures.now("hipStreamSynchronize:*, hipStreamQuery:*, hipHostUnregister:*");
@@ -453,7 +453,7 @@ fn registered_memory_that_hip_does_not_let_go_of_is_not_given_back_as_a_success(
     let device = device();
     let stream = device.stream().unwrap();
     let mut memory = vec![7_u32; 1024];
-    let outcome = hip::with_registered(&device, &mut memory, |registered| {
+    let outcome = hip::with_registered(&device, &mut memory, |mut registered| {
         registered.on_mut(&stream).unwrap().fill_zero().unwrap();
         failures.now("hipHostUnregister:1");
     });

@@ -269,7 +269,7 @@ fn registered_memory_can_be_registered_again_afterwards() {
     let device = device();
     let mut memory = vec![3_u16; 5000];
     for round in 0..3 {
-        let sum = hip::with_registered(&device, &mut memory, |registered| {
+        let sum = hip::with_registered(&device, &mut memory, |mut registered| {
             registered.host_mut().unwrap()[0] = round;
             assert!(!registered.device_ptr().is_null());
             registered.host().unwrap().iter().map(|&x| u32::from(x)).sum::<u32>()
@@ -401,7 +401,7 @@ fn memory_is_taken_on_the_stream_that_asks_and_a_slice_only_on_its_own() {
         assert_eq!(taken(&mut buffer, &values, stream).unwrap(), values);
         assert_eq!(taken(&mut pinned, &values, stream).unwrap(), values);
         assert_eq!(taken(&mut managed, &values, stream).unwrap(), values);
-        let registered = hip::with_registered(&device, &mut host, |memory| taken(memory, &values, stream));
+        let registered = hip::with_registered(&device, &mut host, |mut memory| taken(&mut memory, &values, stream));
         assert_eq!(registered.unwrap().unwrap(), values);
     }
     assert_eq!(host, values);

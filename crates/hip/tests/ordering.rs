@@ -183,7 +183,7 @@ fn registered_memory_comes_back_after_the_last_use() {
     let stream = device.stream().unwrap();
     let mut memory = vec![1_u32; LEN];
     let mut found_idle = Rc::default();
-    hip::with_registered(&device, &mut memory, |registered| {
+    hip::with_registered(&device, &mut memory, |mut registered| {
         let gate = Gate::close(&stream);
         registered.on_mut(&stream).unwrap().fill_zero().unwrap();
         found_idle = watch_for("hipHostUnregister", gate, &stream);
@@ -201,7 +201,7 @@ fn registered_memory_comes_back_when_the_work_panics() {
     let mut memory = vec![1_u32; LEN];
     let slot = RefCell::new(Rc::default());
     let work = std::panic::AssertUnwindSafe(|| {
-        hip::with_registered(&device, &mut memory, |registered| {
+        hip::with_registered(&device, &mut memory, |mut registered| {
             let gate = Gate::close(&stream);
             registered.on_mut(&stream).unwrap().fill_zero().unwrap();
             *slot.borrow_mut() = watch_for("hipHostUnregister", gate, &stream);

@@ -176,9 +176,9 @@ fn memory_of_any_kind_is_an_operand() {
     setup.blas.gemm(Op::None, Op::None, 2.0, a, two, 0.0, c).unwrap();
     // The slice stays with its owner, and is read next.
     let mut host = vec![0.0_f32; 4];
-    hip::with_registered(device, &mut host, |registered| {
+    hip::with_registered(device, &mut host, |mut registered| {
         let a = Matrix::new(&slice, 2, 2, 2);
-        let c = Matrix::new(registered, 2, 2, 2);
+        let c = Matrix::new(&mut registered, 2, 2, 2);
         setup.blas.gemm(Op::None, Op::None, 2.0, a, two, 0.0, c)
     })
     .unwrap()

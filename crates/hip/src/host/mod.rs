@@ -7,4 +7,4 @@ mod registered;
 
 pub use managed::{Advice, Location, ManagedBuffer};
 pub use pinned::PinnedBuffer;
-pub use registered::{Registered, with_registered};
+pub use registered::{Registered, RegisteredMut, with_registered};

@@ -2,6 +2,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::ptr::NonNull;
 
 use bytemuck::Pod;
@@ -14,8 +15,8 @@ use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream, report};
 ///
 /// The host reads and writes it through [`host`](Self::host) and [`host_mut`](Self::host_mut), which wait for the
 /// device; the device through [`on`](Self::on) and [`on_mut`](Self::on_mut). Dropping it waits for the streams that
-/// used it, and HIP for all work of every device. If HIP cannot tell whether they have ended, the pages stay registered, and the error is deferred
-/// ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)).
+/// used it, and HIP for all work of every device. If HIP cannot tell whether they have ended, the pages stay registered,
+/// and the error is deferred ([`Runtime::take_deferred_errors`](crate::Runtime::take_deferred_errors)).
 #[doc(alias = "hipHostRegister")]
 pub struct Registered<'a, T> {
     memory: HostMemory<T>,
@@ -40,7 +41,7 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 /// # let device = runtime.device(0)?;
 /// # let stream = device.stream()?;
 /// let mut numbers = vec![7_u32; 1000];
-/// hip::with_registered(&device, &mut numbers, |registered| registered.on_mut(&stream)?.fill_zero())??;
+/// hip::with_registered(&device, &mut numbers, |mut registered| registered.on_mut(&stream)?.fill_zero())??;
 /// assert!(numbers.iter().all(|&number| number == 0));
 /// # Ok::<(), hip::Error>(())
 /// ```
@@ -50,7 +51,18 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 /// ```compile_fail,E0521
 /// fn keep<'a>(device: &hip::Device, memory: &mut Vec<f32>, stream: &'a hip::Stream) {
 ///     let mut kept = None;
-///     let _ = hip::with_registered(device, memory, |registered| kept = registered.on_mut(stream).ok());
+///     let _ = hip::with_registered(device, memory, |mut registered| kept = registered.on_mut(stream).ok());
+/// }
+/// ```
+///
+/// Nor can it change places with other registered memory, whose vector would be the caller's again while the device
+/// still writes it:
+///
+/// ```compile_fail,E0596
+/// fn exchange(device: &hip::Device, one: &mut Vec<f32>, other: &mut Vec<f32>) {
+///     let _ = hip::with_registered(device, one, |mut one| {
+///         hip::with_registered(device, other, |mut other| std::mem::swap(&mut *one, &mut *other))
+///     });
 /// }
 /// ```
 ///
@@ -62,12 +74,12 @@ unsafe impl<T: Sync> Sync for Registered<'_, T> {}
 pub fn with_registered<T: Pod, R>(
     device: &Device,
     memory: &mut Vec<T>,
-    work: impl FnOnce(&mut Registered<'_, T>) -> R,
+    work: impl FnOnce(RegisteredMut<'_, '_, T>) -> R,
 ) -> Result<R> {
     // SAFETY: the elements of a vector, which stay where they are until `Lent` gives them back.
     let elements = unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr(), memory.len()) };
-    // SAFETY: `work` only gets a reference, so `Lent` ends the registration, on unwinding too, before the vector is the
-    // caller's again.
+    // SAFETY: `work` can neither keep nor exchange what it is lent, so `Lent` ends this registration, on unwinding too,
+    // before the vector is the caller's again.
     let registered = match unsafe { Registered::register(device, elements) } {
         Ok(registered) => registered,
         Err(refused) => {
@@ -81,10 +93,49 @@ pub fn with_registered<T: Pod, R>(
         registered: ManuallyDrop::new(registered),
         owner: memory,
     };
-    let result = work(&mut lent.registered);
+    let result = work(RegisteredMut(&mut lent.registered));
     lent.registered.memory.uses.wait_for_all()?;
     lent.give_back()?;
     Ok(result)
+}
+
+/// Exclusive access to the memory that [`with_registered`] page-locked.
+///
+/// It reads as [`Registered`]. It lends no `&mut Registered`, by which the owner of the registration could be replaced.
+pub struct RegisteredMut<'r, 'a, T>(&'r mut Registered<'a, T>);
+
+impl<T> RegisteredMut<'_, '_, T> {
+    /// The memory to write on `stream`, which is made to wait for everything that other streams do with it.
+    ///
+    /// # Errors
+    ///
+    /// The stream belongs to another device, or HIP refused the wait.
+    pub fn on_mut<'s>(&'s mut self, stream: &'s Stream) -> Result<DeviceSliceMut<'s, T>> {
+        self.0.on_mut(stream)
+    }
+
+    /// The memory to write on the host. Blocks until the device has finished using it.
+    ///
+    /// # Errors
+    ///
+    /// A stream that used it failed.
+    pub fn host_mut(&mut self) -> Result<&mut [T]> {
+        self.0.host_mut()
+    }
+}
+
+impl<'a, T> Deref for RegisteredMut<'_, 'a, T> {
+    type Target = Registered<'a, T>;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for RegisteredMut<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 /// A vector whose elements are registered. On drop it is its owner's again, or empty if the device may still use them.
