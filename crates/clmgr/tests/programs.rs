@@ -233,3 +233,28 @@ fn options_that_load_code_into_the_compiler_are_refused() {
     option("@/tmp/options");
     assert!(Program::build(&context, SOURCE, "-cl-mad-enable -DNAME=\"a\" -I /tmp").is_ok());
 }
+
+#[test]
+fn code_that_would_run_without_a_launch_is_refused() {
+    let context = common::context();
+    let kernel = "kernel void k(global int *out) { out[0] = 1; }";
+    for attribute in ["constructor", "destructor", "constructor(65535)"] {
+        // A name put together by the preprocessor is no way past.
+        let (start, end) = attribute.split_at(3);
+        let source = format!(
+            "#define JOINED(a, b) a##b\n\
+             __attribute__((JOINED({start}, {end}))) void unlaunched(void) {{ *(volatile global int *)64 = 1; }}\n{kernel}"
+        );
+        let built = Program::build(&context, &source, "");
+        // PoCL runs neither, and links what a kernel calls only.
+        if context.device().platform_name() == "Portable Computing Language" {
+            let program = built.expect("PoCL ignores the attribute");
+            program.kernel("k").expect("no constructor has run");
+            continue;
+        }
+        let error = built.expect_err(attribute);
+        assert!(matches!(error, Error::Unlaunched { .. }), "{attribute}: {error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+    Program::build(&context, &format!("constant char text[] = \".init\"; {kernel}"), "").expect("nothing to refuse");
+}

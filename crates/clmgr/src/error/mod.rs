@@ -64,6 +64,15 @@ pub enum Error {
         /// The options.
         options: String,
     },
+    /// A program with code that would run without a launch.
+    #[error(
+        "the program is refused: its binary has `{mark}`, code that runs without a launch (constructors, destructors); \
+         make it a kernel"
+    )]
+    Unlaunched {
+        /// What the binary has.
+        mark: &'static str,
+    },
     /// A program does not build.
     #[error("{0}")]
     Build(Box<BuildFailure>),

@@ -1,6 +1,7 @@
 //! Compiled programs.
 
 mod names;
+mod unlaunched;
 
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -37,8 +38,9 @@ impl Program {
     /// # Errors
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
-    /// the compiler, which runs in this process, would load code or take more options from a file; [`Error::Nul`],
-    /// [`Error::Zero`] for a text that OpenCL can't take.
+    /// the compiler, which runs in this process, would load code or take more options from a file;
+    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (PoCL runs
+    /// none); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
@@ -66,7 +68,9 @@ impl Program {
         // `code` is a valid place.
         let raw = unsafe { create(context.raw(), 1, &raw mut text, &raw const length, &raw mut code) };
         check(code, || format!("clCreateProgramWithSource({length} bytes)"))?;
-        Self::link(context, raw, source, options)
+        let program = Self::link(context, raw, source, options)?;
+        unlaunched::refuse(&program)?;
+        Ok(program)
     }
 
     /// Loads what [`binary`](Self::binary) returned: code for this device and driver. A driver may also accept other

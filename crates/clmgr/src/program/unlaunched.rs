@@ -1,0 +1,61 @@
+//! Code of a program that would run without a launch: constructors and destructors of the module.
+//!
+//! OpenCL C has neither, but drivers whose compiler is Clang take the attributes. Intel's CPU driver and ROCm run a
+//! constructor when the first kernel is created; ROCm runs a destructor when the program is released. A launch is
+//! `unsafe` because its author answers for the kernel. This code has no such author, so a build refuses it.
+
+use super::Program;
+use crate::error::{Error, Result};
+use crate::pocl;
+
+/// Names of what a binary runs unlaunched: LLVM's tables, the sections that they become, and the kernels that AMD's
+/// compiler makes of them. No identifier of OpenCL C contains a dot, so that only a string can be mistaken for one.
+const MARKS: [&str; 9] = [
+    "llvm.global_ctors",
+    "llvm.global_dtors",
+    ".preinit_array",
+    ".init_array",
+    ".fini_array",
+    ".ctors",
+    ".dtors",
+    "amdgcn.device.init",
+    "amdgcn.device.fini",
+];
+
+/// # Errors
+/// [`Error::Unlaunched`], or that the driver does not tell the program's code.
+pub(super) fn refuse(program: &Program) -> Result<()> {
+    // Its binary is an archive, in which nothing can be found; it compiles kernels one by one, and links no table.
+    if program.context().device().platform_name() == pocl::PLATFORM {
+        return Ok(());
+    }
+    match mark(&program.binary()?) {
+        Some(mark) => Err(Error::Unlaunched { mark }),
+        None => Ok(()),
+    }
+}
+
+fn mark(binary: &[u8]) -> Option<&'static str> {
+    MARKS.into_iter().find(|mark| contains(binary, mark.as_bytes()))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_found_wherever_it_stands() {
+        assert_eq!(mark(b""), None);
+        assert_eq!(mark(b".init_arra"), None);
+        assert_eq!(mark(b"\x7fELF constructors, .init"), None);
+        for known in MARKS {
+            for text in [format!("{known}\0.text"), format!("\0.text\0{known}"), known.to_owned()] {
+                assert!(mark(text.as_bytes()).is_some(), "{text:?}");
+            }
+        }
+    }
+}
