@@ -1,8 +1,9 @@
 //! The files that a source includes, as far as they can be known before it is compiled.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use kernel_cache::{NotUnderstood, Scan};
@@ -16,11 +17,53 @@ const DRIVER_VARIABLES: [&str; 3] = [
     "POCL_EXTRA_BUILD_FLAGS",
 ];
 
-/// Every file that a directive may mean, with its content; none where there is no such file.
+/// Every file that a directive may mean.
 ///
 /// Which of them a compiler takes depends on the driver, so all are kept: if one appears, changes or vanishes, the
 /// compilation may yield something else.
-pub(super) type Includes = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub(super) type Includes = BTreeMap<PathBuf, Include>;
+
+/// A file that a directive may mean.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Include {
+    /// None where there is no such file.
+    pub(super) content: Option<Vec<u8>>,
+    /// Of the file, or of the folder that lacks it: other contents that were there in between leave another stamp.
+    stamp: Option<Stamp>,
+}
+
+/// Which file it is, and when it, its name or its folder's list of names was changed last.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    file: (u64, u64),
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        Self {
+            file: (file.dev(), file.ino()),
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+        }
+    }
+
+    /// Of the innermost folder on the way to `path` that exists.
+    fn of_folder(path: &Path) -> Option<Self> {
+        let folders = path
+            .ancestors()
+            .skip(1)
+            .map(|folder| match folder.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => folder,
+            });
+        folders
+            .into_iter()
+            .find_map(|folder| folder.metadata().ok())
+            .map(|it| Self::of(&it))
+    }
+}
 
 /// Follows the includes of a source and of what it includes.
 ///
@@ -61,18 +104,18 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
             for base in beside.into_iter().chain(folders.iter().copied().map(Path::new)) {
                 let path = base.join(&name);
                 if let Some(known) = includes.get(&path) {
-                    exists |= known.is_some();
+                    exists |= known.content.is_some();
                     continue;
                 }
-                let content = read(&path, &name)?;
-                if let Some(content) = &content {
+                let include = read(&path, &name)?;
+                if let Some(content) = &include.content {
                     exists = true;
                     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
                     let text = String::from_utf8(content.clone())
                         .map_err(|_| NotUnderstood::new(format!("the include `{name}` is not UTF-8")))?;
                     open.push((folder, text));
                 }
-                includes.insert(path, content);
+                includes.insert(path, include);
             }
             if !exists {
                 return Err(NotUnderstood::new(format!(
@@ -87,26 +130,34 @@ pub(super) fn of(source: &str, options: &str) -> Result<Includes, NotUnderstood>
 /// The largest include that is looked through.
 const LARGEST: u64 = 64 << 20;
 
-/// The content of an include, if there is one. Directives that the compiler skips count, so it may never open the file.
-fn read(path: &Path, name: &str) -> Result<Option<Vec<u8>>, NotUnderstood> {
+/// What stands at the path of an include. Directives that the compiler skips count, so it may never open the file.
+fn read(path: &Path, name: &str) -> Result<Include, NotUnderstood> {
+    // Before it is looked for: what appears later changes the folder.
+    let missing = Include {
+        content: None,
+        stamp: Stamp::of_folder(path),
+    };
     // A pipe is opened without waiting for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
-        return Ok(None);
+        return Ok(missing);
     };
     let file = File::from(file);
-    match file.metadata() {
-        Ok(found) if found.is_dir() => return Ok(None),
-        Ok(found) if found.is_file() && found.len() < LARGEST => {}
+    let stamp = match file.metadata() {
+        Ok(found) if found.is_dir() => return Ok(missing),
+        Ok(found) if found.is_file() && found.len() < LARGEST => Stamp::of(&found),
         _ => {
             return Err(NotUnderstood::new(format!(
                 "the include `{name}` is no regular file of less than {} MiB",
                 LARGEST >> 20
             )));
         }
-    }
+    };
     let mut content = Vec::new();
-    Ok(file.take(LARGEST).read_to_end(&mut content).ok().map(|_| content))
+    Ok(Include {
+        content: file.take(LARGEST).read_to_end(&mut content).ok().map(|_| content),
+        stamp: Some(stamp),
+    })
 }
 
 /// The include folders from the options, and the other options.
@@ -153,7 +204,7 @@ mod tests {
         fs::write(at("deep/c.h"), "int c;\n").unwrap();
         let options = format!("-I {}", folder.path().display());
         let includes = of("#include <a.h>\n", &options).unwrap();
-        let content = |name: &str| includes.get(&at(name)).unwrap().as_deref();
+        let content = |name: &str| includes.get(&at(name)).unwrap().content.as_deref();
         assert_eq!(content("deep/c.h"), Some(&b"int c;\n"[..]));
         // Another folder that is searched has no such file so far.
         assert_eq!(content("c.h"), None);
@@ -164,6 +215,43 @@ mod tests {
                 .contains("`d.h`")
         );
         assert!(of("kernel void f() {}", &options).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_was_there_in_between_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("first")).unwrap();
+        fs::write(at("a.h"), "int a;\n").unwrap();
+        fs::write(at("other.h"), "int b;\n").unwrap();
+        let options = format!("-I {} -I {}", at("first").display(), folder.path().display());
+        let found = || of("#include <a.h>\n", &options).unwrap();
+        // The file system's clock ticks by milliseconds: each change goes on until its time is another.
+        let changes = |change: &dyn Fn()| {
+            let before = found();
+            while found() == before {
+                change();
+            }
+            let after = found();
+            for (path, include) in &before {
+                assert_eq!(include.content, after[path].content, "{}", path.display());
+            }
+        };
+        assert_eq!(found(), found());
+        changes(&|| {
+            fs::rename(at("a.h"), at("kept.h")).unwrap();
+            fs::rename(at("other.h"), at("a.h")).unwrap();
+            fs::rename(at("a.h"), at("other.h")).unwrap();
+            fs::rename(at("kept.h"), at("a.h")).unwrap();
+        });
+        changes(&|| {
+            fs::write(at("a.h"), "int c;\n").unwrap();
+            fs::write(at("a.h"), "int a;\n").unwrap();
+        });
+        changes(&|| {
+            fs::write(at("first/a.h"), "int d;\n").unwrap();
+            fs::remove_file(at("first/a.h")).unwrap();
+        });
     }
 
     #[test]

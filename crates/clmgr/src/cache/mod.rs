@@ -181,10 +181,11 @@ impl ProgramCache {
             device.platform_name(),
             device.platform_version(),
         ]);
-        for (path, content) in includes {
+        for (path, include) in includes {
+            let content = include.content.as_deref();
             key.part(path.as_os_str().as_encoded_bytes())
                 .part([u8::from(content.is_some())])
-                .part(content.as_deref().unwrap_or_default());
+                .part(content.unwrap_or_default());
         }
         key.finish()
     }
