@@ -92,7 +92,7 @@ impl Bridge {
             Route::Staging => Box::new(backing::Staging::over(core, object)?),
             other => return Err(not_for(other, "a buffer object of other code")),
         };
-        Ok(Shared::over(core, backing, info.access.device.writes())?.handed_over_by(&self.handoff))
+        self.share(backing, info.access.device.writes())
     }
 
     /// `len` elements of shared virtual memory that other code allocated in the bridge's context.
@@ -117,7 +117,7 @@ impl Bridge {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
         let svm = unsafe { AdoptedSvm::new(&self.core, ptr.cast(), bytes, grain, Box::new(owner)) }?;
-        Ok(Shared::over(&self.core, Box::new(svm), true)?.handed_over_by(&self.handoff))
+        self.share(Box::new(svm), true)
     }
 
     /// `len` elements of device memory that HIP allocated for other code, or another runtime of this process that the
@@ -140,7 +140,7 @@ impl Bridge {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: the caller's promise.
         let memory = unsafe { HipPointer::adopted(&self.core, ptr.cast(), bytes, Box::new(owner)) }?;
-        Ok(Shared::over(&self.core, Box::new(memory), true)?.handed_over_by(&self.handoff))
+        self.share(Box::new(memory), true)
     }
 
     /// `len` elements of device memory behind a file descriptor, from byte `offset` on: a dma-buf, or an opaque
@@ -176,7 +176,7 @@ impl Bridge {
                 ),
             });
         };
-        Ok(Shared::over(&self.core, memory, true)?.handed_over_by(&self.handoff))
+        self.share(memory, true)
     }
 }
 

@@ -36,7 +36,7 @@ use open::{Libraries, Pair};
 use platform::Selection;
 use probe::Probe;
 
-use crate::backing::HipPointer;
+use crate::backing::{Backing, HipPointer};
 use crate::core::Core;
 use crate::handoff::Handoff;
 use crate::memory::bytes_of;
@@ -277,7 +277,7 @@ impl Bridge {
     /// If the length is zero or too large, or every permitted route fails ([`Error::Failed`], or
     /// the error itself if only one is permitted).
     pub fn alloc<T: Pod>(&self, len: usize) -> Result<Shared<T>> {
-        Shared::on_first_of(&self.core, &self.permitted, &self.handoff, len)
+        Shared::on_first_of(&self.core, &self.handoff, &self.permitted, len)
     }
 
     /// Every failover from one route to another, oldest first. At most 64 are kept.
@@ -291,7 +291,7 @@ impl Bridge {
     /// # Errors
     /// As [`alloc`](Self::alloc).
     pub fn alloc_on<T: Pod>(&self, route: Route, len: usize) -> Result<Shared<T>> {
-        Ok(Shared::on_route(&self.core, route, len)?.handed_over_by(&self.handoff))
+        Shared::on_route(&self.core, &self.handoff, route, len)
     }
 
     /// A shared buffer whose memory other processes can open by a descriptor
@@ -305,7 +305,7 @@ impl Bridge {
             return self.alloc_on(Route::ExternalFd, len);
         }
         let backing = HipPointer::exportable(&self.core, bytes_of::<T>(len)?)?;
-        Ok(Shared::over(&self.core, Box::new(backing), true)?.handed_over_by(&self.handoff))
+        self.share(Box::new(backing), true)
     }
 
     /// How many buffers this process has dropped that another one may still have open by
@@ -323,9 +323,14 @@ impl Bridge {
         self.core.deferred.lock().take()
     }
 
+    /// A shared buffer over memory that exists already.
+    pub(crate) fn share<T: Pod>(&self, memory: Box<dyn Backing>, writable: bool) -> Result<Shared<T>> {
+        Shared::over(&self.core, &self.handoff, memory, writable)
+    }
+
     /// The same bridge with this proven hand-off for its grade.
     #[cfg(feature = "vulkan")]
-    pub(crate) fn handed_over_by(&self, handoff: Arc<dyn Handoff>) -> Self {
+    pub(crate) fn with_handoff(&self, handoff: Arc<dyn Handoff>) -> Self {
         Self {
             grades: Arc::new(self.grades.with(Arc::clone(&handoff))),
             handoff,

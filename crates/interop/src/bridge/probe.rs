@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::first_call::{FirstCall, once};
 use crate::core::Core;
-use crate::handoff::Handoff;
+use crate::handoff::{self, Handoff};
 use crate::values::RouteReport;
 use crate::{Category, Direction, Error, Grade, Residency, Result, Route, Shared};
 
@@ -107,7 +107,7 @@ impl Probe {
         mut observe: impl FnMut(Direction, &mut dyn FnMut() -> Result<()>) -> Result<()>,
     ) -> Result<Residency> {
         let words = uncopied(core, route, || {
-            let mut words = Shared::<u32>::on_route(core, route, WORDS)?;
+            let mut words = Shared::<u32>::on_route(core, &handoff::by_host(), route, WORDS)?;
             for direction in Direction::BOTH {
                 observe(direction, &mut || self.cross(core, &mut words, direction))?;
             }
@@ -159,7 +159,7 @@ impl Probe {
     /// As [`prove`](Self::prove), for a hand-off on a proven route.
     pub(crate) fn prove_handoff(&self, core: &Arc<Core>, route: Route, handoff: &Arc<dyn Handoff>) -> Result<()> {
         let _scope = core.meter.scope(Category::Control);
-        let mut words = Shared::<u32>::on_route(core, route, WORDS)?.handed_over_by(handoff);
+        let mut words = Shared::<u32>::on_route(core, handoff, route, WORDS)?;
         if words.needs_host() && handoff.grade() != Grade::Host {
             // The exchange would be the host's, and prove nothing.
             return Err(Error::NoGrade {

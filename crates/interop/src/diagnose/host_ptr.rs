@@ -12,6 +12,7 @@ use crate::bridge::open::{Libraries, Pair, Ready};
 use crate::bridge::pairing;
 use crate::bridge::probe::{WORDS, pattern};
 use crate::core::Core;
+use crate::handoff;
 use crate::memory::bytes_of;
 use crate::{Bridge, Category, Direction, Error, Options, Result, Route, Shared};
 
@@ -151,7 +152,7 @@ fn prove(ready: &Ready, observe: &mut impl FnMut(Step)) -> Result<HostPtrProof> 
     // SAFETY: this is the trial, whose caller was told that the process may end.
     let object = unsafe { HipObject::over(core, memory) }?;
     object.check_address(core)?;
-    let mut words = Shared::<u32>::over(core, Box::new(object), true)?;
+    let mut words = Shared::<u32>::over(core, &handoff::by_host(), Box::new(object), true)?;
     for direction in Direction::BOTH {
         observe(Step::Cross(direction));
         probe.cross(core, &mut words, direction)?;
@@ -251,6 +252,6 @@ impl Bridge {
     fn object_over<T: Pod>(&self, memory: HipPointer) -> Result<Shared<T>> {
         // SAFETY: the proof is of this bridge's devices and drivers.
         let object = unsafe { HipObject::over(self.core(), memory) }?;
-        Ok(Shared::over(self.core(), Box::new(object), true)?.handed_over_by(self.handoff()))
+        self.share(Box::new(object), true)
     }
 }

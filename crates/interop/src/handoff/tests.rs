@@ -2,6 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use bytemuck::Pod;
 use parking_lot::Mutex;
 
 use super::callback::{Callback, Gate};
@@ -14,7 +15,7 @@ use super::watchdog::Watchdog;
 use super::{Handoff, Host, Ordered, Outcome, Parties, Side, wait_within};
 use crate::access::User;
 use crate::values::Mechanisms;
-use crate::{Bridge, Error, Grade, Options, Result, Route};
+use crate::{Bridge, Error, Grade, Options, Result, Route, Shared};
 
 const PARTIES: Parties = Parties {
     grade: Grade::Callback,
@@ -28,6 +29,11 @@ const PARTIES: Parties = Parties {
 fn bridge() -> Bridge {
     let selection = platform::select_named(Some("host")).expect("the host platform");
     Bridge::open(&selection, &Options::default()).expect("a bridge; run `cargo xtask setup` if OpenCL is missing")
+}
+
+/// Memory of this route that changes sides by `handoff`, and not by the bridge's.
+fn alloc<T: Pod>(bridge: &Bridge, handoff: &Arc<dyn Handoff>, route: Route, len: usize) -> Shared<T> {
+    Shared::on_route(bridge.core(), handoff, route, len).expect("memory")
 }
 
 #[test]
@@ -55,7 +61,7 @@ fn a_function_that_waits_for_a_queue_that_never_ends_is_let_go() {
     let (queue, stream) = (bridge.queue().expect("a queue"), bridge.stream().expect("a stream"));
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
     queue.wait_for(held.event()).expect("a wait");
-    let mut shared = bridge.alloc::<u32>(16).expect("memory").handed_over_by(&handoff);
+    let mut shared = alloc::<u32>(&bridge, &handoff, bridge.route(), 16);
     drop(shared.cl_mut(&queue).expect("access for OpenCL"));
     drop(shared.hip_mut(&stream).expect("access for HIP"));
     stream.synchronize().expect("the watchdog lets it go");
@@ -187,8 +193,7 @@ fn a_transfer_fails_whose_word_was_given_up_for_another_hand_off() {
     let device = Arc::new(device);
     let handoff: Arc<dyn Handoff> = Arc::clone(&device) as _;
     let queue = bridge.queue().expect("a queue");
-    let memory = bridge.alloc_on::<u32>(Route::HipPointer, 16);
-    let mut shared = memory.expect("memory").handed_over_by(&handoff);
+    let mut shared = alloc::<u32>(&bridge, &handoff, Route::HipPointer, 16);
     shared.upload(&[1; 16]).expect("an upload");
     let held = clmgr::UserEvent::new(bridge.cl_context()).expect("a user event");
     queue.wait_for(held.event()).expect("a wait");
@@ -541,8 +546,7 @@ fn a_download_asks_the_streams_that_wrote_where_the_handoff_tells_of_no_failure(
     for fails in [false, true] {
         let stream = bridge.stream().expect("a stream");
         // OpenCL transfers memory of this route, so that no HIP call meets the failure on the way.
-        let shared = bridge.alloc_on::<u32>(Route::GpuVa, 64).expect("memory");
-        let mut shared = shared.handed_over_by(&deaf);
+        let mut shared = alloc::<u32>(&bridge, &deaf, Route::GpuVa, 64);
         shared.upload(&[1; 64]).expect("an upload");
         let guard = shared.hip_mut(&stream).expect("access for HIP");
         if fails {

@@ -20,8 +20,8 @@ pub(crate) struct SharedAllocation {
     backing: ManuallyDrop<Box<dyn Backing>>,
     view: Arc<View<User>>,
     handoff: ManuallyDrop<Arc<dyn Handoff>>,
-    /// The hand-off for memory of another route, should one take over.
-    wanted: Option<Arc<dyn Handoff>>,
+    /// The bridge's, for memory of another route, should one take over.
+    wanted: Arc<dyn Handoff>,
     /// Of the elements.
     alignment: usize,
     /// The routes that may be taken if this one fails, best first.
@@ -34,10 +34,18 @@ pub(crate) struct SharedAllocation {
 }
 
 impl SharedAllocation {
+    /// Memory that changes sides by this hand-off; by the host, within the same limit, if the host has a part in every
+    /// change.
+    ///
     /// # Errors
     /// If the memory is less aligned than the elements have to be, or if another buffer has some of its bytes and one
     /// of the two keeps a copy of them, whose changes the other would not see.
-    pub(crate) fn new(core: &Arc<Core>, backing: Box<dyn Backing>, alignment: usize) -> Result<Self> {
+    pub(crate) fn new(
+        core: &Arc<Core>,
+        handoff: &Arc<dyn Handoff>,
+        backing: Box<dyn Backing>,
+        alignment: usize,
+    ) -> Result<Self> {
         let (route, spans) = (backing.route(), backing.spans());
         // Each API may have an address of its own.
         let shown = spans.iter().filter(|span| span.space == Space::Address);
@@ -54,13 +62,18 @@ impl SharedAllocation {
             route,
             reason: "another shared buffer has some of the bytes, and one of the two keeps a copy that the other does not see; drop the other first".into(),
         })?;
+        let by_itself = !backing.needs_host() || handoff.follows_queues() && backing.leaves_by_queue();
+        let used = match by_itself {
+            true => Arc::clone(handoff),
+            false => Arc::new(Host::new(handoff.limit())),
+        };
         Ok(Self {
             core: Arc::clone(core),
             residency: backing.residency(core),
             view,
             backing: ManuallyDrop::new(backing),
-            handoff: ManuallyDrop::new(Arc::new(Host::new(None))),
-            wanted: None,
+            handoff: ManuallyDrop::new(used),
+            wanted: Arc::clone(handoff),
             alignment,
             next: Arc::default(),
             successor: OnceLock::new(),
@@ -74,22 +87,9 @@ impl SharedAllocation {
         let mut memory = backing::allocate(&self.core, route, data.len())?;
         // The memory has no other user yet.
         memory.write(&self.core, 0, data)?;
-        let mut new = Self::new(&self.core, memory, self.alignment)?;
+        let mut new = Self::new(&self.core, &self.wanted, memory, self.alignment)?;
         new.next = next;
-        if let Some(handoff) = &self.wanted {
-            new.hand_over_by(handoff);
-        }
         Ok(new)
-    }
-
-    /// Hands over this way from now on; by the host, within the same limit, if that has a part in every change of side.
-    pub(crate) fn hand_over_by(&mut self, handoff: &Arc<dyn Handoff>) {
-        let by_itself = !self.backing.needs_host() || handoff.follows_queues() && self.backing.leaves_by_queue();
-        *self.handoff = match by_itself {
-            true => Arc::clone(handoff),
-            false => Arc::new(Host::new(handoff.limit())),
-        };
-        self.wanted = Some(Arc::clone(handoff));
     }
 
     /// The routes that may be taken if this one fails, best first.

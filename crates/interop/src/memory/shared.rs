@@ -71,25 +71,24 @@ pub struct Shared<T: Pod> {
 
 impl<T: Pod> Shared<T> {
     /// Allocates on exactly this route.
-    pub(crate) fn on_route(core: &Arc<Core>, route: Route, len: usize) -> Result<Self> {
+    pub(crate) fn on_route(core: &Arc<Core>, handoff: &Arc<dyn Handoff>, route: Route, len: usize) -> Result<Self> {
         let bytes = bytes_of::<T>(len)?;
         let backing = backing::allocate(core, route, bytes)?;
-        Self::over(core, backing, true)
+        Self::over(core, handoff, backing, true)
     }
 
     /// Allocates on the first of these routes that has memory.
     pub(crate) fn on_first_of(
         core: &Arc<Core>,
-        routes: &[Route],
         handoff: &Arc<dyn Handoff>,
+        routes: &[Route],
         len: usize,
     ) -> Result<Self> {
         bytes_of::<T>(len)?;
         let mut tried: Vec<(Route, String)> = Vec::new();
         for (index, &route) in routes.iter().enumerate() {
-            match Self::on_route(core, route, len) {
-                Ok(shared) => {
-                    let mut shared = shared.handed_over_by(handoff);
+            match Self::on_route(core, handoff, route, len) {
+                Ok(mut shared) => {
                     shared.allocation.give_way_to(&routes[index + 1..]);
                     if let Some((from, reason)) = tried.last() {
                         core.note_failover(Failover {
@@ -109,25 +108,24 @@ impl<T: Pod> Shared<T> {
     }
 
     /// Memory that exists already.
-    pub(crate) fn over(core: &Arc<Core>, backing: Box<dyn Backing>, writable: bool) -> Result<Self> {
+    pub(crate) fn over(
+        core: &Arc<Core>,
+        handoff: &Arc<dyn Handoff>,
+        backing: Box<dyn Backing>,
+        writable: bool,
+    ) -> Result<Self> {
         let element = size_of::<T>();
         let bytes = backing.bytes();
         if element == 0 || bytes < element {
             return Err(Error::Empty);
         }
         Ok(Self {
-            allocation: SharedAllocation::new(core, backing, align_of::<T>())?,
+            allocation: SharedAllocation::new(core, handoff, backing, align_of::<T>())?,
             len: bytes / element,
             writable,
             sides: Mutex::default(),
             element: PhantomData,
         })
-    }
-
-    /// Hands over this way from now on, if the host has no part in every change of side.
-    pub(crate) fn handed_over_by(mut self, handoff: &Arc<dyn Handoff>) -> Self {
-        self.allocation.hand_over_by(handoff);
-        self
     }
 
     /// No part is borrowed for writing any more: each side may have any.

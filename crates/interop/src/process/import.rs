@@ -97,7 +97,7 @@ impl Bridge {
             }
             (_, None) => return Err(wrong(link, "the file descriptor is missing")),
         };
-        Ok(Shared::over(core, backing, true)?.handed_over_by(self.handoff()))
+        self.share(backing, true)
     }
 }
 

@@ -48,6 +48,6 @@ impl Bridge {
             grade: Grade::Device,
             reason: error.to_string(),
         })?;
-        Ok(self.handed_over_by(start(limit.unwrap_or(LIMIT))?))
+        Ok(self.with_handoff(start(limit.unwrap_or(LIMIT))?))
     }
 }

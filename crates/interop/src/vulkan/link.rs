@@ -16,7 +16,7 @@ use super::turns::{Mechanism, Turns};
 use super::{Error, proof};
 use crate::backing::{self, Backing, Exported, ExternalFd, Imported};
 use crate::memory::bytes_of;
-use crate::{Bridge, Result, Route, Shared};
+use crate::{Bridge, Result, Route};
 
 /// Long enough for work that is meant to end.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
@@ -160,8 +160,7 @@ impl Link {
     pub fn alloc<T: Pod>(&self, len: usize, usage: vk::BufferUsageFlags) -> Result<Buffer<T>> {
         let bytes = bytes_of::<T>(len)?;
         let memory = self.memory(bytes, usage)?;
-        let shared = Shared::over(self.bridge.core(), self.import(&memory, bytes)?, true)?;
-        let shared = shared.handed_over_by(self.bridge.handoff());
+        let shared = self.bridge.share(self.import(&memory, bytes)?, true)?;
         Ok(Buffer::new(shared, memory))
     }
 

@@ -119,11 +119,12 @@ fn bridge(libraries: &Libraries<'_>, pair: Pair, options: &Options) -> Result<Br
 
 /// Memory of the kind that leaves by this carrier. OpenCL's own leaves as a dma-buf, but not that of a processor.
 fn memory(bridge: &Bridge, carrier: Carrier) -> Result<Shared<u32>> {
-    let core = bridge.core();
-    let on = |route| Shared::on_route(core, route, WORDS);
+    let on = |route| bridge.alloc_on(route, WORDS);
     match carrier {
         Carrier::HipFd => bridge.alloc_exportable(WORDS),
-        Carrier::DmaBuf if !core.platform.facts().is_model => on(Route::SvmCoarse).or_else(|_| on(Route::HipPointer)),
+        Carrier::DmaBuf if !bridge.core().platform.facts().is_model => {
+            on(Route::SvmCoarse).or_else(|_| on(Route::HipPointer))
+        }
         Carrier::DmaBuf | Carrier::IpcHandle => on(Route::HipPointer),
     }
 }

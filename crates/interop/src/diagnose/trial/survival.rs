@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::handoff;
 use crate::{Result, Route, Shared};
 
 /// More streams than a device has hardware queues, so some are made after the export.
@@ -12,7 +13,7 @@ const WRITTEN: usize = 4 << 10;
 /// Does what programs do after an export: allocates, makes streams and works on them, while the memory is exported and
 /// after.
 pub(super) fn exercise(core: &Arc<Core>) -> Result<()> {
-    let exported = Shared::<u8>::on_route(core, Route::DmaBuf, BYTES)?;
+    let exported = Shared::<u8>::on_route(core, &handoff::by_host(), Route::DmaBuf, BYTES)?;
     work(core)?;
     drop(exported);
     work(core)
