@@ -25,6 +25,7 @@ use crate::queue::Queue;
 
 /// A request to a [`BufferFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum BufferRequest {
     /// What the factory's policy chooses for the size.
     #[default]
@@ -332,6 +333,7 @@ impl<T> fmt::Debug for Buffer<T> {
 
 /// A [`Buffer`] mapped for the host to read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum MapGuard<'a, T: Pod> {
     /// Of a buffer object.
     Object(ClMap<'a, T>),
@@ -341,6 +343,7 @@ pub enum MapGuard<'a, T: Pod> {
 
 /// A [`Buffer`] mapped for the host to read and write.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum MapGuardMut<'a, T: Pod> {
     /// Of a buffer object.
     Object(ClMapMut<'a, T>),

@@ -11,6 +11,7 @@ use super::graphs::Graphs;
 
 /// What a copy was for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Category {
     /// A copy of the data set itself, which a direct route guarantees not to make.
     #[default]

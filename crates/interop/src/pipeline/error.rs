@@ -14,6 +14,7 @@ pub struct StageError<E> {
 
 /// How a stage failed.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Cause<E> {
     /// It returned this.
     Failed(E),

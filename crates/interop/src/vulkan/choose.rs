@@ -24,6 +24,7 @@ pub struct Identity {
 
 /// Why a Vulkan device is taken for the HIP device, before patterns decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Match {
     /// Both name the same PCI address.
     Pci,

@@ -105,7 +105,7 @@ pub fn run(bridge: &Bridge, samples: usize, slots: usize, rounds: usize, seed: u
         if let Some(failure) = failure {
             return Err(match failure.cause {
                 interop::pipeline::Cause::Failed(error) => error,
-                interop::pipeline::Cause::Panicked(_) => Error::input(failure.to_string()),
+                _ => Error::input(failure.to_string()),
             });
         }
         elapsed = summary.elapsed;
