@@ -32,8 +32,9 @@ fn exported_memory_is_the_same_memory_wherever_it_is_mapped() {
     let stream = device.stream().unwrap();
     let memory = device.virtual_memory(4000).unwrap();
     assert_eq!(memory.bytes(), 4000);
-    let fd = memory.export().unwrap();
     // SAFETY: made with this size; all use below is one after the other.
+    let fd = unsafe { memory.export() }.unwrap();
+    // SAFETY: as above.
     let again = unsafe { device.import_virtual_memory(fd.as_fd(), 4000) }.unwrap();
     // SAFETY: as above.
     let external = unsafe { device.import_memory(fd.as_fd(), 4000) }.unwrap();
@@ -58,7 +59,8 @@ fn exported_memory_is_the_same_memory_wherever_it_is_mapped() {
 #[test]
 fn a_part_outside_of_imported_memory_is_refused() {
     let device = device();
-    let fd = device.virtual_memory(4096).unwrap().export().unwrap();
+    // SAFETY: only the import below uses it.
+    let fd = unsafe { device.virtual_memory(4096).unwrap().export() }.unwrap();
     // SAFETY: made with this size.
     let external = unsafe { device.import_memory(fd.as_fd(), 4096) }.unwrap();
     for (offset, len) in [

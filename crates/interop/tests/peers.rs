@@ -298,7 +298,8 @@ fn bytes_are_not_copied_onto_themselves() {
     let peer = first.peer(&second).expect("peers");
     let stream = second.stream().expect("a stream");
     let memory = first.hip_device().virtual_memory(LEN * 4).expect("memory");
-    let [one, two] = [(); 2].map(|()| memory.export().expect("a descriptor"));
+    // SAFETY: guards of the imports are taken one after the other.
+    let [one, two] = [(); 2].map(|()| unsafe { memory.export() }.expect("a descriptor"));
     // SAFETY: the memory has this size; no guards of both are alive at once.
     let (source, mut same) = unsafe {
         (

@@ -517,7 +517,8 @@ fn two_imports_of_one_descriptor_are_the_same_bytes_in_order() {
     let rig = Rig::open();
     let device = rig.bridge.hip_device();
     let memory = device.virtual_memory(LEN * 4).expect("memory");
-    let [one, two] = [(); 2].map(|()| memory.export().expect("a descriptor"));
+    // SAFETY: guards of the imports are taken one after the other.
+    let [one, two] = [(); 2].map(|()| unsafe { memory.export() }.expect("a descriptor"));
     // SAFETY: the memory has this size; the guards below are taken one after the other.
     let (mut first, mut second) = unsafe {
         (

@@ -79,7 +79,9 @@ fn a_refused_workspace_comes_back() {
 #[test]
 fn a_workspace_at_an_odd_address_is_refused_and_comes_back() {
     let mut setup = setup();
-    let exported = setup.device.virtual_memory(1 << 16).and_then(|memory| memory.export());
+    let memory = setup.device.virtual_memory(1 << 16);
+    // SAFETY: only the import below uses it.
+    let exported = memory.and_then(|memory| unsafe { memory.export() });
     let Ok(fd) = exported else {
         return common::skipped("no virtual memory");
     };

@@ -24,7 +24,8 @@ const FILE_DESCRIPTOR: hipMemAllocationHandleType = hipMemAllocationHandleType::
 /// ```compile_fail,E0382
 /// fn late(memory: hip::VirtualMemory) -> hip::Result<std::os::fd::OwnedFd> {
 ///     let buffer = memory.into_buffer::<f32>()?;
-///     memory.export()
+///     // SAFETY: the buffer is dropped.
+///     unsafe { memory.export() }
 /// }
 /// ```
 #[doc(alias("hipMemCreate", "hipMemMap"))]
@@ -220,8 +221,14 @@ impl VirtualMemory {
     /// # Errors
     ///
     /// HIP could not export it.
+    ///
+    /// # Safety
+    ///
+    /// While a slice of the memory, or work that received one, uses it, nothing writes it through the descriptor; while
+    /// it is written so, nothing uses it otherwise. (Where the descriptor is a file, as on the host platform, safe code
+    /// can read and write it.)
     #[doc(alias = "hipMemExportToShareableHandle")]
-    pub fn export(&self) -> Result<OwnedFd> {
+    pub unsafe fn export(&self) -> Result<OwnedFd> {
         self.core.export()
     }
 
@@ -255,7 +262,11 @@ impl Exporter {
     /// # Errors
     ///
     /// HIP could not export it.
-    pub fn export(&self) -> Result<OwnedFd> {
+    ///
+    /// # Safety
+    ///
+    /// As [`VirtualMemory::export`].
+    pub unsafe fn export(&self) -> Result<OwnedFd> {
         self.core.export()
     }
 }

@@ -40,7 +40,7 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
         pinned.on_mut(&stream)?.fill_zero()?;
         assert_eq!(pinned.host()?, [0; 64]);
         let mut own = vec![1_u32; 64];
-        hip::with_registered(device, &mut own, |own| own.on_mut(&stream)?.fill_zero())?
+        hip::with_registered(device, &mut own, |mut own| own.on_mut(&stream)?.fill_zero())?
     }),
     ("managed memory", |device| {
         let stream = device.stream()?;
@@ -105,8 +105,9 @@ pub const OPERATIONS: &[(&str, Operation)] = &[
     ("exported memory", |device| {
         let stream = device.stream()?;
         let memory = device.virtual_memory(4096)?;
-        let fd = memory.export()?;
         // SAFETY: made with this size; used one after the other.
+        let fd = unsafe { memory.export() }?;
+        // SAFETY: as above.
         let again = unsafe { device.import_virtual_memory(fd.as_fd(), 4096)? };
         // SAFETY: as above.
         let external = unsafe { device.import_memory(fd.as_fd(), 4096)? };

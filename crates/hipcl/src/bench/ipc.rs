@@ -75,7 +75,8 @@ fn of_carrier(
     }
 
     let (second, listener) = Second::start(Role::Turns, carrier)?;
-    let accept = || -> Result<Link> { Ok(listener.accept(LIMIT)?) };
+    // SAFETY: the other process is this program.
+    let accept = || -> Result<Link> { Ok(unsafe { listener.accept(LIMIT) }?) };
     let mut joint: Joint<u32> = memory(bridge, carrier, BYTES / 4)?
         .export_by(carrier, accept()?)
         .map_err(interop::Error::from)?;
@@ -118,7 +119,8 @@ fn bandwidth(bridge: &Bridge, carrier: Carrier, own: measure::Bandwidth, lines: 
     let (mut second, listener) = Second::start(Role::Bandwidth, carrier)?;
     let send = || -> Result<Joint<measure::Float4>> {
         let memory = memory(bridge, carrier, bytes / size_of::<measure::Float4>())?;
-        let link = listener.accept(LIMIT)?;
+        // SAFETY: the other process is this program.
+        let link = unsafe { listener.accept(LIMIT) }?;
         let mut joint = memory.export_by(carrier, link).map_err(interop::Error::from)?;
         joint.pass()?;
         Ok(joint)
@@ -235,7 +237,9 @@ impl Peer {
         match self.role {
             Role::Turns => turns(&bridge, &self.path)?,
             Role::Bandwidth => {
-                let joint = || Ok::<_, Error>(import(&bridge, Link::connect(&self.path)?)?);
+                // SAFETY: the other process is this program.
+                let link = || unsafe { Link::connect(&self.path) };
+                let joint = || Ok::<_, Error>(import(&bridge, link()?)?);
                 let (mut from, mut to) = (joint()?, joint()?);
                 from.take()?;
                 to.take()?;
@@ -257,7 +261,8 @@ fn import<T: bytemuck::Pod>(bridge: &Bridge, link: Link) -> interop::Result<Join
 /// Until the listener has gone.
 fn turns(bridge: &Bridge, path: &Path) -> Result<()> {
     let gone = |error: &interop::Error| matches!(error, interop::Error::Peer(PeerError::Gone { .. }));
-    while let Ok(link) = Link::connect(path) {
+    // SAFETY: the other process is this program.
+    while let Ok(link) = unsafe { Link::connect(path) } {
         let mut joint: Joint<u32> = match import(bridge, link) {
             Ok(joint) => joint,
             Err(error) if gone(&error) => return Ok(()),

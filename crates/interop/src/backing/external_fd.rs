@@ -92,7 +92,8 @@ impl ExternalFd {
         let device = core.context.device();
         device.check_memory_import(HandleKind::OPAQUE_FD)?;
         let memory = core.hip_device.virtual_memory(bytes)?;
-        let fd = memory.export()?;
+        // SAFETY: only OpenCL's import sees it, whose uses the record of uses orders.
+        let fd = unsafe { memory.export() }?;
         let exporter = Some(memory.exporter());
         // SAFETY: the descriptor is the memory's.
         unsafe { Self::of_hip(core, memory, fd, exporter, bytes) }

@@ -22,9 +22,11 @@ pub(crate) enum Opens {
 impl Outgoing {
     /// The descriptor of HIP virtual memory, which holds nothing else.
     pub(super) fn hip_fd(exporter: &hip::Exporter) -> Result<Self> {
+        // SAFETY: it leaves by a link, whose other end takes turns with this one, or by an unsafe call of the bridge.
+        let fd = unsafe { exporter.export() }?;
         Ok(Self {
             offset: 0,
-            opens: Opens::Fd(exporter.export()?),
+            opens: Opens::Fd(fd),
         })
     }
 

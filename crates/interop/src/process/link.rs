@@ -144,15 +144,23 @@ impl Link {
     ///
     /// # Errors
     /// [`PeerError::SocketPath`] if no process listens there; [`PeerError::NotMet`] if it stays without room.
-    pub fn connect(path: impl AsRef<Path>) -> Result<Self> {
-        Self::connect_within(path, LIMIT)
+    ///
+    /// # Safety
+    /// A program that uses this crate listens there: what a buffer is exported to closes the memory's descriptor before
+    /// it hangs up, and uses the memory only during its turns.
+    pub unsafe fn connect(path: impl AsRef<Path>) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::connect_within(path, LIMIT) }
     }
 
     /// As [`connect`](Self::connect), with another limit, which is the link's from then on.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
-    pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As [`connect`](Self::connect).
+    pub unsafe fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
         let socket = super::socket_path::connect(path.as_ref(), limit)?;
         Ok(Self::over(socket).with_limit(limit))
     }

@@ -49,7 +49,10 @@ impl Listener {
     ///
     /// # Errors
     /// [`PeerError::NotMet`] if none does within `limit`.
-    pub fn accept(&self, limit: Duration) -> Result<Link> {
+    ///
+    /// # Safety
+    /// As [`Link::connect`]: only programs that use this crate connect.
+    pub unsafe fn accept(&self, limit: Duration) -> Result<Link> {
         let failed = |call, errno| failed(call, &self.path, errno);
         let deadline = crate::values::deadline::after(limit);
         loop {

@@ -178,7 +178,8 @@ fn export_and_drop(bridge: &Bridge, link: Link, carrier: Carrier) {
 
 /// As `work`, over one link after the other, until the listener is gone.
 fn work_often(bridge: &Bridge, path: &str) {
-    while let Ok(link) = Link::connect(path) {
+    // SAFETY: the other process is this test.
+    while let Ok(link) = unsafe { Link::connect(path) } {
         match import(bridge, link.with_limit(LIMIT)) {
             Ok(mut joint) => {
                 joint.take().expect("a turn");

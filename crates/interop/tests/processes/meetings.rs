@@ -30,7 +30,8 @@ fn a_listener_without_room_is_waited_for_no_longer_than_the_limit() {
     let connecting = std::thread::spawn(move || {
         let mut queued = Vec::new();
         let error = loop {
-            match Link::connect_within(&path, SHORT) {
+            // SAFETY: the other end is this test's.
+            match unsafe { Link::connect_within(&path, SHORT) } {
                 Ok(link) => queued.push(link),
                 Err(error) => break error,
             }
@@ -46,9 +47,11 @@ fn a_listener_without_room_is_waited_for_no_longer_than_the_limit() {
     names(&error, listener.path(), "Link::connect_within");
     // Who was queued is accepted, and then there is room again.
     for _ in &queued {
-        listener.accept(PATIENCE).expect("it is queued");
+        // SAFETY: the other end is this test's.
+        unsafe { listener.accept(PATIENCE) }.expect("it is queued");
     }
-    Link::connect_within(listener.path(), SHORT).expect("room");
+    // SAFETY: the other end is this test's.
+    unsafe { Link::connect_within(listener.path(), SHORT) }.expect("room");
 }
 
 #[test]
@@ -62,9 +65,11 @@ fn threads_that_accept_at_once_get_a_connection_each_or_the_limit() {
         let (tell, told) = mpsc::channel();
         for _ in 0..8 {
             let (tell, listener) = (tell.clone(), listener.clone());
-            std::thread::spawn(move || tell.send(listener.accept(SHORT)));
+            // SAFETY: the other end is this test's.
+            std::thread::spawn(move || tell.send(unsafe { listener.accept(SHORT) }));
         }
-        let _link = Link::connect(&path).expect("it listens");
+        // SAFETY: the other end is this test's.
+        let _link = unsafe { Link::connect(&path) }.expect("it listens");
         let mut accepted = 0;
         for _ in 0..8 {
             match told.recv_timeout(PATIENCE).expect("no wait without an end") {
@@ -84,7 +89,8 @@ fn what_fails_at_a_place_names_it_and_says_what_to_do() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name);
-    let connect = |path: &Path| Link::connect(path).expect_err("no process listens");
+    // SAFETY: no connection is made.
+    let connect = |path: &Path| unsafe { Link::connect(path) }.expect_err("no process listens");
 
     let nowhere = place("nowhere");
     names(&connect(&nowhere), &nowhere, "start the process");

@@ -261,7 +261,8 @@ fn descriptors_of_other_code_are_imported_by_both_where_addresses_mean_nothing()
     let bytes = LEN * size_of::<u32>();
     // HIP's virtual memory, and plain memory as another API would export it.
     let of_hip = bridge.hip_device().virtual_memory(bytes).expect("memory");
-    let of_hip = of_hip.export().expect("a descriptor");
+    // SAFETY: only the import below uses it.
+    let of_hip = unsafe { of_hip.export() }.expect("a descriptor");
     let of_others = rustix::fs::memfd_create("others", rustix::fs::MemfdFlags::CLOEXEC);
     let of_others = of_others.expect("a descriptor");
     rustix::fs::ftruncate(&of_others, bytes as u64).expect("its size");
