@@ -9,6 +9,7 @@
 //! | [`mod@bench`] | figures of this machine, each compared with its limit |
 //! | [`doctor`] | examination of this machine: libraries, devices, routes |
 //! | [`progress`] | what the command says while it works |
+//! | [`chart`] | bars as SVG or PNG, and what all pictures have in common |
 //! | [`report`], [`timing`], [`outcome`], [`plot`], [`output`] | the report as a table and as JSON, the stage timer, the result of a job, plots, output files |
 //!
 //! `doctor`, `bench` and the jobs are modules of one crate, because they are one program with one command line and one
@@ -16,7 +17,9 @@
 //! do not need `bench`; `cargo xtask tidy` checks it.
 
 pub mod bench;
+pub mod chart;
 pub mod cli;
+mod columns;
 pub mod doctor;
 pub mod error;
 pub mod input;

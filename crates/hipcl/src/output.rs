@@ -86,9 +86,20 @@ impl OutputFile {
         &self.path
     }
 
-    /// Whether both would use the same name.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        matches!((&self.target, &other.target), (Target::Named(one), Target::Named(two)) if one == two)
+    /// Refuses a report and a picture under one name.
+    pub(crate) fn apart(json: Option<&Self>, plot: Option<&Self>) -> Result<()> {
+        match (json, plot) {
+            (Some(json), Some(plot)) if json.is_same(plot) => Err(Error::input(format!(
+                "--json and --plot both name `{}`; use a separate file for each",
+                json.path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let named = matches!((&self.target, &other.target), (Target::Named(one), Target::Named(two)) if one == two);
+        named || self.path == other.path
     }
 
     /// Writes `bytes` and gives the file its final name.

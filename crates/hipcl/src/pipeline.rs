@@ -1,6 +1,6 @@
 //! One run of a job: open the bridge, run, judge, report, draw.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use interop::Bridge;
 
@@ -52,17 +52,10 @@ pub struct Request {
 /// # Errors
 /// Anything that prevented the run from finishing; no file is written then.
 pub fn run(request: &Request) -> Result<Report> {
-    if let (Some(json), true) = (&request.json, request.json == request.plot) {
-        return Err(both_name(json));
-    }
     // a run of minutes must not end in "cannot write"
     let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
     let plot = request.plot.as_deref().map(OutputFile::reserve).transpose()?;
-    if let (Some(json), Some(plot)) = (&json, &plot)
-        && json.is_same(plot)
-    {
-        return Err(both_name(json.path()));
-    }
+    OutputFile::apart(json.as_ref(), plot.as_ref())?;
 
     match &request.job {
         Job::Gps(options) => options.check()?,
@@ -111,11 +104,4 @@ pub fn run(request: &Request) -> Result<Report> {
         file.commit(&bytes)?;
     }
     Ok(report)
-}
-
-fn both_name(path: &Path) -> Error {
-    Error::Input(format!(
-        "--json and --plot both name `{}`; use a separate file for each",
-        path.display()
-    ))
 }

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Prepared, Run, ready, ready_on_host};
+use hipcl::bench::line::{Better, Line};
+use hipcl::bench::report::Report;
 use interop::Route;
 
 fn measured(what: &str) -> Option<serde_json::Value> {
@@ -277,4 +279,99 @@ fn a_file_that_is_no_report_is_refused_before_anything_is_measured() {
 #[test]
 fn iterations_are_refused_where_nothing_iterates() {
     Run::new(&["bench", "pool", "--iterations", "2000"]).assert_refused(&["bench pool", "--iterations", "bench soak"]);
+}
+
+/// What an empty device list would be found out for, if anything was measured.
+fn without_devices(run: &mut Prepared) {
+    run.env("HIPCL_OPENCL", "/nonexistent/libOpenCL.so");
+}
+
+#[test]
+fn a_plot_that_cannot_be_written_is_refused_before_anything_is_measured() {
+    let refused = |args: &[&str], parts: &[&str]| Run::with(args, without_devices).assert_refused(parts);
+    for command in [&["bench", "pool", "--plot"][..], &["doctor", "--plot"]] {
+        let with = |file| [command, &[file]].concat();
+        refused(&with("FOLDER/b.pdf"), &["b.pdf", "end the name in .svg or .png"]);
+        refused(&with("FOLDER/b"), &["end the name in .svg or .png"]);
+        refused(
+            &with("FOLDER/no/such/b.svg"),
+            &["cannot write", "b.svg", "writable folder"],
+        );
+        let both = [with("FOLDER/b.svg"), vec!["--json", "FOLDER/b.svg"]].concat();
+        refused(&both, &["both name", "b.svg"]);
+    }
+    refused(&["bench", "all", "--plot", "FOLDER/b.svg"], &["bench all", "--plot"]);
+}
+
+#[test]
+fn the_plot_of_a_bench_holds_each_figure_against_its_limit() {
+    if !ready("the_plot_of_a_bench_holds_each_figure_against_its_limit") {
+        return;
+    }
+    let run = Run::new(&["bench", "pool", "--json", "FOLDER/b.json", "--plot", "FOLDER/b.svg"]);
+    assert_eq!(run.status(), Some(0), "{}", run.stderr());
+    let svg = std::fs::read_to_string(run.path("b.svg")).expect("the plot");
+    let report = run.json("b.json");
+    let lines = report["lines"].as_array().expect("a list");
+    for line in lines {
+        let name = line["name"].as_str().expect("a name");
+        assert!(svg.lines().any(|text| text == name), "{name} in {svg}");
+        let percent = line["percent"].as_f64().expect("a limit");
+        let unit = line["unit"].as_str().expect("a unit");
+        let label = format!(" {unit}, {percent:.0} % of ");
+        assert!(svg.contains(&label), "{label} in {svg}");
+        let heading = format!("compared with {}", line["limit_is"].as_str().expect("its name"));
+        assert!(svg.lines().any(|text| text == heading), "{heading} in {svg}");
+    }
+    assert!(svg.trim_end().ends_with("</svg>"));
+    assert_eq!(common::files(run.folder.path()).len(), 2, "nothing else is left");
+}
+
+#[test]
+fn the_picture_of_a_report_groups_by_limit_and_takes_any_number() {
+    let line = |name: &str, value: f64, limit: f64| {
+        Line::known(name, "GB/s", Better::Higher, value).against(limit, "the wall")
+    };
+    let mut lines = vec![
+        line("half", 5.0, 10.0),
+        line("none", f64::NAN, 10.0),
+        line("no limit", 5.0, 0.0),
+        line("inf", f64::INFINITY, 10.0),
+    ];
+    lines.push(Line::known("alone", "us", Better::Lower, 3.0));
+    let report = Report {
+        bench: "x".into(),
+        platform: "host".into(),
+        hip_device: "a".into(),
+        opencl_device: "b".into(),
+        route: "c".into(),
+        grade: "d".into(),
+        lines,
+        first_calls: Vec::new(),
+        notes: Vec::new(),
+    };
+    let picture = report.picture();
+    let headings: Vec<&str> = picture.groups.iter().map(|group| &*group.heading).collect();
+    assert_eq!(headings, ["compared with the wall", "compared with nothing"]);
+    let bars = picture
+        .groups
+        .iter()
+        .flat_map(|group| &group.rows)
+        .map(|row| &row.bars[0]);
+    let found: Vec<_> = bars.map(|bar| (bar.value, &*bar.label)).collect();
+    assert_eq!(
+        found,
+        [
+            (Some(0.5), "5.00 GB/s, 50 % of 10.0"),
+            (None, "- GB/s"),
+            (None, "5.00 GB/s"),
+            (None, "- GB/s"),
+            (None, "3.00 us"),
+        ]
+    );
+    let empty = Report {
+        lines: Vec::new(),
+        ..report
+    };
+    assert!(empty.picture().groups.is_empty());
 }

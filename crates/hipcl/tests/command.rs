@@ -51,9 +51,40 @@ fn each_option_for_a_route_or_a_platform_lists_its_values() {
 }
 
 #[test]
+fn help_and_lists_keep_within_the_columns_of_the_terminal() {
+    let narrow = |args: &[&str], columns: &str| {
+        let run = Run::with(args, |run| run.env("COLUMNS", columns));
+        assert_eq!(run.status(), Some(0), "{}", run.stderr());
+        run.stdout()
+    };
+    for args in [
+        &["--help"][..],
+        &[],
+        &["doctor", "--help"],
+        &["bench", "--help"],
+        &["bench", "list"],
+        &["pipeline", "--help"],
+        &["pipeline", "gps", "--help"],
+        &["pipeline", "capon", "--help"],
+        &["pipeline", "radar", "--help"],
+        &["pipeline", "note", "--help"],
+        &["radar-send", "--help"],
+        &["completions", "--help"],
+    ] {
+        let text = narrow(args, "80");
+        let widest = text.lines().max_by_key(|line| line.chars().count()).expect("a line");
+        assert!(widest.chars().count() <= 80, "{args:?}: {widest}");
+    }
+    let words = |text: String| -> String { text.split_whitespace().collect() };
+    let (list, wide) = (narrow(&["bench", "list"], "60"), narrow(&["bench", "list"], "200"));
+    assert!(list.lines().all(|line| line.chars().count() <= 60), "{list}");
+    assert_eq!(words(list), words(wide));
+}
+
+#[test]
 fn each_measurement_is_in_the_list_with_what_it_is() {
     let list = said(&["bench", "list"]);
-    for line in list.lines() {
+    for line in list.lines().filter(|line| !line.starts_with(' ')) {
         let (name, about) = line.split_once(' ').expect("a name and what it is");
         assert!(about.trim().len() > 10, "{name}: {about:?}");
         assert!(said(&["bench", "--help"]).contains(name), "{name}");

@@ -274,6 +274,73 @@ fn the_text_is_as_it_was_and_fits_its_width() {
 }
 
 #[test]
+fn in_a_narrow_terminal_the_tables_stay_tables_and_nothing_is_wider() {
+    let findings = mi100();
+    let text = findings.text(80);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80 && line.trim_end() == line, "{line}");
+    }
+    for row in [
+        "     route       kind    memory      CL>HIP us HIP>CL us CL GB/s HIP GB/s  ROCm",
+        "  ok svm-coarse  direct  vram             17.2      12.0   900.0    950.5  5.7",
+        "     allocation                     memory            CL GB/s  HIP GB/s",
+        "  ok clCreateBuffer                 vram (1)            900.0       (2)",
+        "     (1) memory: hsa_amd_pointer_info",
+        "     (2) HIP: the other API has no address",
+    ] {
+        assert!(text.lines().any(|line| line == row), "{row}\n{text}");
+    }
+    let words = |text: &str| -> String { text.split_whitespace().collect() };
+    for check in &findings.checks {
+        assert!(words(&text).contains(&words(&check.found)), "{}", check.found);
+    }
+    for width in [40, 60, 79, 93, 94, 99] {
+        let text = findings.text(width);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= width),
+            "{width}: {text}"
+        );
+    }
+}
+
+#[test]
+fn the_picture_has_a_bar_for_each_bandwidth_and_names_what_has_none() {
+    let picture = mi100().picture();
+    assert!(picture.title.contains("AMD Instinct MI100"), "{}", picture.title);
+    let groups: Vec<&str> = picture.groups.iter().map(|group| &*group.heading).collect();
+    assert_eq!(groups, ["Routes", "Allocations"]);
+    let rows = picture.groups.iter().flat_map(|group| &group.rows);
+    let found: Vec<_> = rows
+        .map(|row| {
+            let bars = row.bars.iter().map(|bar| (bar.value, &*bar.label));
+            (&*row.name, bars.collect::<Vec<_>>())
+        })
+        .collect();
+    let (full, half) = (
+        vec![(Some(900.0), "900 GB/s"), (Some(950.5), "950 GB/s")],
+        vec![(Some(900.0), "900 GB/s"), (None, "HIP: no figure")],
+    );
+    assert_eq!(
+        found,
+        [
+            ("svm-coarse (vram)", full),
+            ("external-fd", vec![(None, "not possible here")]),
+            ("hip-pointer", vec![(None, "does not work")]),
+            (
+                "staging (vram)",
+                vec![(Some(905.0), "905 GB/s"), (Some(940.0), "940 GB/s")]
+            ),
+            ("clCreateBuffer (vram)", half.clone()),
+            ("clCreateBuffer, ALLOC_HOST_PTR", half),
+            ("clSVMAlloc, fine", vec![(None, "gave no memory")]),
+        ]
+    );
+    let nothing = Findings::default().picture();
+    assert!(nothing.groups.iter().all(|group| group.rows.is_empty()));
+    assert!(nothing.empty.contains("No route was tried"));
+}
+
+#[test]
 fn a_file_gives_back_the_findings_that_were_written() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("d.json");

@@ -7,10 +7,11 @@
 //! | `shapes` | products of the shapes that jobs have, for `blas` |
 //! | `stages` | an OpenCL and a HIP stage for blocks, as `stream` and `gpus` have them |
 //! | `peer` | others' libraries, called raw, to measure against |
-//! | `line`, `report` | one figure; the table, the JSON, the comparison |
+//! | `line`, `report`, `picture` | one figure; the table, the JSON, the comparison; the bars |
 
 pub mod line;
 mod peer;
+mod picture;
 pub mod report;
 mod shapes;
 mod stages;
@@ -26,6 +27,8 @@ use line::Line;
 use platform::Selection;
 use report::Report;
 
+use crate::chart::PlotFile;
+use crate::columns;
 use crate::output::{OutputFile, print};
 use crate::progress::Progress;
 use crate::{C32, Error, Result};
@@ -141,6 +144,9 @@ pub struct Options {
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
+    /// Draw each figure against its limit: an SVG or a PNG, by the extension.
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
     /// Compare each figure with this file of an earlier run.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
@@ -186,7 +192,7 @@ impl From<Vec<Line>> for Figures {
 pub fn main(options: &Options) -> Result<ExitCode> {
     let what = match options.what {
         Chosen::One(what) => what,
-        Chosen::List => return print(&list()).map(|()| ExitCode::SUCCESS),
+        Chosen::List => return print(&list(columns::of_stdout())).map(|()| ExitCode::SUCCESS),
         Chosen::All => return all(options),
     };
     if options.iterations.is_some() && what != What::Soak {
@@ -197,6 +203,8 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     }
     let earlier = options.compare.as_deref().map(Report::read).transpose()?;
     let json = options.json.as_deref().map(OutputFile::reserve).transpose()?;
+    let plot = options.plot.as_deref().map(PlotFile::reserve).transpose()?;
+    OutputFile::apart(json.as_ref(), plot.as_ref().map(PlotFile::file))?;
     let report = measure(what, options)?;
     if let Some(earlier) = &earlier
         && earlier.bench != report.bench
@@ -210,24 +218,29 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     if let Some(file) = json {
         file.commit(report.to_json().as_bytes())?;
     }
+    if let Some(plot) = plot {
+        plot.commit(&report.picture())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line for each measurement.
-fn list() -> String {
+/// What each measurement is.
+fn list(width: usize) -> String {
     let lines = What::value_variants().iter().filter_map(|what| {
         let value = what.to_possible_value()?;
         let about = value.get_help().map(ToString::to_string).unwrap_or_default();
-        Some(format!("{:<10} {about}\n", value.get_name()))
+        let line = format!("{:<10} {about}", value.get_name());
+        Some(columns::hanging(&line, width, 11) + "\n")
     });
     lines.collect()
 }
 
 /// Every measurement but `soak`. One that cannot be taken here is named and makes the status 1; the others go on.
 fn all(options: &Options) -> Result<ExitCode> {
-    if options.json.is_some() || options.compare.is_some() || options.iterations.is_some() {
+    let files = [&options.json, &options.plot, &options.compare];
+    if files.iter().any(|file| file.is_some()) || options.iterations.is_some() {
         return Err(Error::input(
-            "`bench all` takes neither --json, --compare nor --iterations; name one measurement".to_owned(),
+            "`bench all` takes neither --json, --plot, --compare nor --iterations; name one measurement".to_owned(),
         ));
     }
     let mut failed = false;

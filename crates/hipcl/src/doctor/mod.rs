@@ -9,7 +9,7 @@
 //! | `grades`, `carriers`, `allocations` | the reports on hand-offs, on other processes, and on where memory lies |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
-//! | `text`, `tables` | the answers to read |
+//! | `text`, `tables`, `picture` | the answers to read and to look at |
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +20,8 @@ use interop::Route;
 use platform::Platform;
 
 use crate::Result;
+use crate::chart::PlotFile;
+use crate::columns;
 use crate::output::{OutputFile, print};
 use crate::progress::Progress;
 
@@ -33,6 +35,7 @@ mod libraries;
 mod mapped;
 mod one_stream;
 mod pairing;
+mod picture;
 pub mod probe;
 pub mod system;
 mod tables;
@@ -59,6 +62,9 @@ pub struct Options {
     /// Print the findings as JSON; with a file name, write them there and print the text as well.
     #[arg(long, value_name = "F.json", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
+    /// Draw the bandwidth of each route and allocation: an SVG or a PNG, by the extension.
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
     /// List the changes since this file of `--json`; the exit status is 1 if anything became worse, too.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
@@ -99,6 +105,8 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         Some(Some(path)) => Some(OutputFile::reserve(path)?),
         _ => None,
     };
+    let plot = options.plot.as_deref().map(PlotFile::reserve).transpose()?;
+    OutputFile::apart(file.as_ref(), plot.as_ref().map(PlotFile::file))?;
     let progress = Progress::of("doctor: libraries, devices and routes");
     let mut findings = examine::examine(options)?;
     drop(progress);
@@ -106,10 +114,13 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     if options.json == Some(None) {
         print(&findings.to_json())?;
     } else {
-        print(&findings.to_string())?;
+        print(&findings.text(columns::of_stdout()))?;
     }
     if let Some(file) = file {
         file.commit(findings.to_json().as_bytes())?;
+    }
+    if let Some(plot) = plot {
+        plot.commit(&findings.picture())?;
     }
     let worse = findings.comparison.as_ref().is_some_and(|it| it.worse);
     Ok(ExitCode::from(u8::from(!findings.is_met() || worse)))

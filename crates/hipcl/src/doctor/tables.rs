@@ -1,11 +1,21 @@
 //! The tables of the text: routes, ways to hand over, ways into another process, allocations.
+//!
+//! Each fits in 79 columns where the text is to be narrow; what does not fit then goes below the table.
 
 use std::fmt::{self, Write as _};
 
 use super::findings::{AllocationState, CarrierState, GradeState, HostPtr, OneStream, RouteState};
 use super::probe::Death;
 
-pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&HostPtr>) -> fmt::Result {
+/// Columns of the widest table in its wide form.
+const WIDE: usize = 94;
+
+/// Columns of the routes' figures.
+fn figure_columns(width: usize) -> [usize; 4] {
+    if width < WIDE { [10, 10, 8, 9] } else { [11; 4] }
+}
+
+pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&HostPtr>, width: usize) -> fmt::Result {
     let Some(first) = routes.first() else {
         return Ok(());
     };
@@ -15,18 +25,20 @@ pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&
     {
         return writeln!(out, "  no route was tried: {why}");
     }
-    writeln!(
-        out,
-        "\n     {:<13}{:<7} {:<11} {:>10} {:>10} {:>10} {:>10}  ROCm from",
-        "route", "kind", "memory", "CL>HIP us", "HIP>CL us", "CL GB/s", "HIP GB/s"
-    )?;
+    let names = if width < WIDE { 12 } else { 13 };
+    write!(out, "\n     {:<names$}{:<7} {:<11}", "route", "kind", "memory")?;
+    let heads = ["CL>HIP us", "HIP>CL us", "CL GB/s", "HIP GB/s"];
+    for (head, columns) in heads.iter().zip(figure_columns(width)) {
+        write!(out, "{head:>columns$}")?;
+    }
+    writeln!(out, "  {}", if width < WIDE { "ROCm" } else { "ROCm from" })?;
     for route in routes.iter().filter(|route| route.works) {
-        works(out, route)?;
+        works(out, route, names, figure_columns(width))?;
     }
     for route in routes.iter().filter(|route| !route.works) {
         let reason = route.reason.as_deref().unwrap_or("unknown reason");
         let kind = if route.impossible { "-  " } else { "no " };
-        writeln!(out, "  {kind}{:<13}{reason}", route.route)?;
+        writeln!(out, "  {kind}{:<names$}{reason}", route.route)?;
     }
     if let Some(host_ptr) = host_ptr {
         let (kind, text) = match (&host_ptr.proof, &host_ptr.reason) {
@@ -45,26 +57,27 @@ pub(super) fn routes(out: &mut String, routes: &[RouteState], host_ptr: Option<&
 /// Begins the reason of a route that no process was spent on.
 pub(super) const NOT_TRIED: &str = "not tried: ";
 
-fn works(out: &mut String, route: &RouteState) -> fmt::Result {
+fn works(out: &mut String, route: &RouteState, names: usize, columns: [usize; 4]) -> fmt::Result {
     let kind = if route.copies { "copies" } else { "direct" };
     let residency = route.residency.as_deref().unwrap_or("unknown");
-    write!(out, "  ok {:<13}{kind:<7} {residency:<11}", route.route)?;
-    match &route.figures {
-        Some(figures) => {
-            for value in [
-                figures.opencl_to_hip_us,
-                figures.hip_to_opencl_us,
-                figures.opencl_gb_s,
-                figures.hip_gb_s,
-            ] {
-                write!(out, " {value:>10.1}")?;
-            }
+    write!(out, "  ok {:<names$}{kind:<7} {residency:<11}", route.route)?;
+    let figures = route.figures.as_ref().map(|figures| {
+        [
+            figures.opencl_to_hip_us,
+            figures.hip_to_opencl_us,
+            figures.opencl_gb_s,
+            figures.hip_gb_s,
+        ]
+    });
+    for (place, columns) in columns.into_iter().enumerate() {
+        match figures {
+            Some(figures) => write!(out, "{:>columns$.1}", figures[place])?,
+            None => write!(out, "{:>columns$}", "-")?,
         }
-        None => write!(out, " {0:>10} {0:>10} {0:>10} {0:>10}", "-")?,
     }
     writeln!(out, "  {}", route.oldest_rocm.as_deref().unwrap_or("none"))?;
     if let Some(reason) = &route.figures_missing {
-        writeln!(out, "     {:<13}not measured: {reason}", "")?;
+        writeln!(out, "     {:<names$}not measured: {reason}", "")?;
     }
     Ok(())
 }
@@ -152,15 +165,18 @@ pub(super) fn carriers(out: &mut String, carriers: &[CarrierState]) -> fmt::Resu
     Ok(())
 }
 
-pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> fmt::Result {
+pub(super) fn allocations(out: &mut String, allocations: &[AllocationState], width: usize) -> fmt::Result {
     if allocations.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "\n     {:<31}{:<12}{:<24}{:>10} {:>10}",
-        "allocation", "memory", "known by", "CL GB/s", "HIP GB/s"
-    )?;
+    let is_wide = width >= WIDE;
+    let columns = if is_wide { 10 } else { 9 };
+    write!(out, "\n     {:<31}", "allocation")?;
+    match is_wide {
+        true => write!(out, "{:<12}{:<24}", "memory", "known by")?,
+        false => write!(out, "{:<16}", "memory")?,
+    }
+    writeln!(out, "{:>columns$} {:>columns$}", "CL GB/s", "HIP GB/s")?;
     let mut notes = Notes::default();
     for state in allocations {
         let call = &state.call;
@@ -171,17 +187,23 @@ pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> 
         }
         let residency = state.residency.as_deref().unwrap_or("unknown");
         let known_by = state.known_by.as_deref().unwrap_or("no API");
-        write!(out, "  ok {call:<31}{residency:<12}{known_by:<24}")?;
+        write!(out, "  ok {call:<31}")?;
+        if is_wide {
+            write!(out, "{residency:<12}{known_by:<24}")?;
+        } else {
+            let memory = format!("{residency} ({})", notes.number("memory:", known_by));
+            write!(out, "{memory:<16}")?;
+        }
         for (api, rate, missing) in [
-            ("OpenCL", state.opencl_gb_s, &state.opencl_missing),
-            ("HIP", state.hip_gb_s, &state.hip_missing),
+            ("OpenCL:", state.opencl_gb_s, &state.opencl_missing),
+            ("HIP:", state.hip_gb_s, &state.hip_missing),
         ] {
             match (rate, missing) {
-                (Some(rate), _) => write!(out, "{rate:>10.1} ")?,
-                (None, None) => write!(out, "{:>10} ", "-")?,
+                (Some(rate), _) => write!(out, "{rate:>columns$.1} ")?,
+                (None, None) => write!(out, "{:>columns$} ", "-")?,
                 (None, Some(reason)) => {
                     let mark = format!("({})", notes.number(api, reason));
-                    write!(out, "{mark:>10} ")?;
+                    write!(out, "{mark:>columns$} ")?;
                 }
             }
         }
@@ -196,13 +218,13 @@ pub(super) fn allocations(out: &mut String, allocations: &[AllocationState]) -> 
     Ok(())
 }
 
-/// Reasons, each given once below the table.
+/// Reasons and sources, each given once below the table.
 #[derive(Default)]
 struct Notes(Vec<String>);
 
 impl Notes {
-    fn number(&mut self, api: &str, reason: &str) -> usize {
-        let note = format!("{api}: {reason}");
+    fn number(&mut self, about: &str, reason: &str) -> usize {
+        let note = format!("{about} {reason}");
         let known = self.0.iter().position(|known| *known == note);
         known.map_or_else(
             || {

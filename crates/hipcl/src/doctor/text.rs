@@ -1,41 +1,48 @@
-//! The findings as a text to read and to paste: plain characters, at most [`WIDTH`] columns.
+//! The findings as a text to read and to paste: plain characters, at most [`WIDTH`] columns, or as many as the terminal
+//! has.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use super::findings::{Check, Findings, HipDevice, Library, OpenClDevice, Pair, State, Tried};
 use super::tables;
-
-/// Columns of the text.
-pub(crate) const WIDTH: usize = 100;
+use crate::columns::{WIDTH, wrap};
 
 impl Display for Findings {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        self.head(&mut text)?;
-        self.verdict(&mut text)?;
-        self.hip(&mut text)?;
-        self.opencl(&mut text)?;
-        self.system(&mut text)?;
-        self.shared(&mut text)?;
-        tables::routes(&mut text, &self.routes, self.host_ptr.as_ref())?;
-        tables::grades(&mut text, &self.grades)?;
-        if let Some(state) = &self.one_stream {
-            tables::one_stream(&mut text, state)?;
-        }
-        tables::carriers(&mut text, &self.carriers)?;
-        tables::allocations(&mut text, &self.allocations)?;
-        if let Some(comparison) = &self.comparison {
-            write!(text, "\n{comparison}")?;
-        }
-        for line in text.lines() {
-            f.write_str(&wrap(line, WIDTH))?;
-            f.write_str("\n")?;
-        }
-        Ok(())
+        f.write_str(&self.text(WIDTH))
     }
 }
 
 impl Findings {
+    /// The findings as a text of lines with at most `width` columns.
+    pub fn text(&self, width: usize) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.unbroken(&mut text, width);
+        let lines = text.lines().map(|line| wrap(line, width) + "\n");
+        lines.collect()
+    }
+
+    fn unbroken(&self, text: &mut String, width: usize) -> fmt::Result {
+        self.head(text)?;
+        self.verdict(text)?;
+        self.hip(text)?;
+        self.opencl(text)?;
+        self.system(text)?;
+        self.shared(text)?;
+        tables::routes(text, &self.routes, self.host_ptr.as_ref(), width)?;
+        tables::grades(text, &self.grades)?;
+        if let Some(state) = &self.one_stream {
+            tables::one_stream(text, state)?;
+        }
+        tables::carriers(text, &self.carriers)?;
+        tables::allocations(text, &self.allocations, width)?;
+        if let Some(comparison) = &self.comparison {
+            write!(text, "\n{comparison}")?;
+        }
+        Ok(())
+    }
+
     fn head(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "hipcl {} doctor, {}", self.hipcl, self.taken)?;
         if let Some(emulator) = &self.emulator {
@@ -192,51 +199,5 @@ fn brackets(detail: &str) -> String {
         String::new()
     } else {
         format!(" ({detail})")
-    }
-}
-
-/// Breaks a line at spaces, and a word that is too long wherever it must; what follows is indented.
-pub(crate) fn wrap(line: &str, width: usize) -> String {
-    let indent: usize = line.chars().take_while(|&c| c == ' ').count() + 4;
-    let mut left: Vec<char> = line.chars().collect();
-    let mut text = String::new();
-    let mut room = width;
-    while left.len() > room {
-        let space = left[..=room].iter().rposition(|&c| c == ' ');
-        let at = match space {
-            // not inside the indentation of the line itself
-            Some(at) if left[..at].iter().any(|&c| c != ' ') => at,
-            _ => room,
-        };
-        let rest = left.split_off(at);
-        text.extend(left);
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-        text.extend(std::iter::repeat_n(' ', indent));
-        left = rest.into_iter().skip_while(|&c| c == ' ').collect();
-        room = width - indent;
-    }
-    text.extend(left);
-    text.truncate(text.trim_end().len());
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrap;
-
-    #[test]
-    fn long_lines_are_broken_and_nothing_is_lost() {
-        assert_eq!(wrap("  short", 20), "  short");
-        assert_eq!(
-            wrap("  one two three four five", 12),
-            "  one two\n      three\n      four\n      five"
-        );
-        let path = format!("  {}", "x".repeat(30));
-        let broken = wrap(&path, 12);
-        assert!(broken.lines().all(|line| line.chars().count() <= 12), "{broken}");
-        let kept: String = broken.chars().filter(|c| !c.is_whitespace()).collect();
-        assert_eq!(kept, path.trim());
-        assert_eq!(wrap("µµµ", 3), "µµµ");
     }
 }

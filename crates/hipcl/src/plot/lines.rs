@@ -3,15 +3,12 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Area, FAINT, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, failed, headline, text, tick};
+use super::{
+    Area, FAINT, FOURTH_COLOUR, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, THIRD_COLOUR, failed, headline, text, tick,
+};
 use crate::{Error, Result};
 
-const COLOURS: [RGBColor; 4] = [
-    OPENCL_COLOUR,
-    HIP_COLOUR,
-    RGBColor(0x1b, 0x9e, 0x77),
-    RGBColor(0x75, 0x70, 0xb3),
-];
+const COLOURS: [RGBColor; 4] = [OPENCL_COLOUR, HIP_COLOUR, THIRD_COLOUR, FOURTH_COLOUR];
 const LABEL_SIZE: u32 = 15;
 /// Height of a peak's marker.
 const MARKER: i32 = 16;

@@ -3,7 +3,9 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::{Area, FAINT, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, STAGE_HEIGHT, failed, headline, text, tick};
+use super::{
+    Area, FAINT, GRID, HIP_COLOUR, INK, OPENCL_COLOUR, STAGE_HEIGHT, failed, headline, significant, text, tick, ticks,
+};
 use crate::Result;
 use crate::report::Report;
 use crate::timing::ApiName;
@@ -50,7 +52,7 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
     )
     .map_err(failed)?;
 
-    for step in ticks(end_us * scale) {
+    for step in ticks(end_us * scale, 8.0) {
         let x = x_of(step / scale);
         area.draw(&PathElement::new([(x, TOP), (x, bottom + 5)], GRID))
             .map_err(failed)?;
@@ -111,45 +113,4 @@ pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
         start += stage.median_us;
     }
     Ok(())
-}
-
-/// Three significant digits.
-fn significant(value: f64) -> String {
-    let digits = if value > 0.0 {
-        (2.0 - value.log10().floor()).clamp(0.0, 3.0) as usize
-    } else {
-        0
-    };
-    format!("{value:.digits$}")
-}
-
-/// Round positions on an axis from 0 to `end`.
-fn ticks(end: f64) -> Vec<f64> {
-    let rough = end / 8.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
-        .map(|factor| factor * power)
-        .into_iter()
-        .find(|step| *step >= rough)
-        .unwrap_or(rough);
-    (0..=(end / step + 1e-9) as usize).map(|i| i as f64 * step).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_are_round_and_cover_the_axis() {
-        assert_eq!(ticks(100.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
-        assert_eq!(ticks(7.5).len(), 8);
-    }
-
-    #[test]
-    fn three_digits_whatever_the_magnitude() {
-        assert_eq!(
-            [0.01234, 1.2345, 12.345, 1234.5].map(significant),
-            ["0.012", "1.23", "12.3", "1234"]
-        );
-    }
 }

@@ -10,7 +10,6 @@ use items::{Figure, Item, items};
 use serde::{Deserialize, Serialize};
 
 use super::findings::{Findings, SCHEMA};
-use super::text::{WIDTH, wrap};
 use crate::{Error, Result};
 
 /// A rate that differs by less than this factor is the same.
@@ -220,8 +219,7 @@ impl Display for Comparison {
                 (Some(one), None) | (None, Some(one)) => one.clone(),
                 (None, None) => String::new(),
             };
-            let line = format!("  {kind}  {}: {values}{}", change.what, ratio.unwrap_or_default());
-            writeln!(f, "{}", wrap(&line, WIDTH))?;
+            writeln!(f, "  {kind}  {}: {values}{}", change.what, ratio.unwrap_or_default())?;
         }
         Ok(())
     }
