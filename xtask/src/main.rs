@@ -18,6 +18,7 @@ mod mutants;
 mod nightly;
 mod oclgrind;
 mod package;
+mod pictures;
 mod real_hip;
 mod setup;
 mod symbols;
@@ -93,6 +94,8 @@ enum Task {
     Bench(bench::Options),
     /// Build the API documentation and the book
     Docs,
+    /// Draw every picture of the README and the book, as this machine shows it
+    Pictures,
     /// Run everything that a change must pass, the tests last
     Ci,
     /// Try an OpenCL library. `setup` runs itself, so a crash of the driver ends only the child process.
@@ -183,6 +186,7 @@ fn run(task: Task) -> Result<()> {
         Task::Tsan => nightly::tsan(&workspace()?),
         Task::Bench(options) => bench::run(&workspace()?, &options),
         Task::Docs => docs::run(&workspace()?),
+        Task::Pictures => pictures::run(&workspace()?),
         Task::Ci => ci::run(&workspace()?),
         Task::Probe { library } => setup::probe::child(&library),
         Task::GpuRun(options) => test_gpu::run_bundle(&options),

@@ -110,3 +110,8 @@ pub fn open() -> Result<Opened, Unavailable> {
 pub const fn rtc_api() -> hip_sys::RtcApi {
     rtc::api()
 }
+
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,6 +24,8 @@ macro_rules! programs {
 }
 
 programs! {
+    the_program_of_the_readme_runs the_program_of_the_readme_passes_valgrind:
+        "readme.cpp";
     versions_errors_and_devices_read_as_declared versions_errors_and_devices_pass_valgrind:
         "device.cpp", "HIP_HOST_DEVICES" = "2";
     several_devices_work_together several_devices_pass_valgrind:

@@ -40,3 +40,8 @@ pub use error::{Error, Result};
 pub type C32 = num_complex::Complex<f32>;
 /// A complex number of the double-precision references.
 pub type C64 = num_complex::Complex<f64>;
+
+// The README's program is compiled and run like any other.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

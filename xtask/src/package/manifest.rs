@@ -95,9 +95,14 @@ fn of_readme(root: &Path, name: &str) -> Vec<String> {
         found.push("a link of the README leads out of the package".into());
     }
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
-    let example = read(&root.join("examples/c/covariance.c"));
-    if blocks(&readme, "c").iter().any(|block| !example.contains(block)) {
-        found.push("the program in the README is not part of examples/c/covariance.c".into());
+    let examples = [root.join("examples/c/covariance.c"), folder.join("tests/c/readme.cpp")].map(|path| read(&path));
+    let is_example = |block: &&str| examples.iter().any(|example| example.contains(*block));
+    if !blocks(&readme, "c").iter().all(is_example) {
+        found
+            .push("the program in the README is part of neither examples/c/covariance.c nor tests/c/readme.cpp".into());
+    }
+    if blocks(&readme, "rust").is_empty() && blocks(&readme, "c").is_empty() {
+        found.push("the README has no program".into());
     }
     let is_tested = read(&folder.join("src/lib.rs")).contains("#[doc = include_str!(\"../README.md\")]");
     let consumer = read(&root.join("ci/consumers").join(name).join("src/main.rs"));
@@ -154,6 +159,9 @@ mod tests {
         fs::create_dir_all(folder.join("src")).unwrap();
         fs::write(folder.join("README.md"), "# x\n\n```rust\nfn main() {}\n```\n").unwrap();
         assert_eq!(of_readme(root.path(), "x").len(), 1);
+        fs::write(folder.join("README.md"), "# x\n\nWords.\n").unwrap();
+        assert_eq!(of_readme(root.path(), "x"), ["the README has no program"]);
+        fs::write(folder.join("README.md"), "# x\n\n```rust\nfn main() {}\n```\n").unwrap();
         let consumer = root.path().join("ci/consumers/x/src");
         fs::create_dir_all(&consumer).unwrap();
         fs::write(consumer.join("main.rs"), "//! Does nothing.\n\nfn main() {}\n").unwrap();
