@@ -37,8 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             fs::write(&made, example_samples())?;
             (made.clone(), 8, None)
         }
+        [picture] => {
+            fs::write(&made, example_samples())?;
+            (made.clone(), 8, Some(PathBuf::from(picture)))
+        }
         [input, channels, picture] => (input.into(), channels.parse()?, Some(PathBuf::from(picture))),
-        _ => return Err("usage: 17_your_own_job [SAMPLES.cf32 CHANNELS PICTURE.svg]".into()),
+        _ => return Err("usage: 17_your_own_job [[SAMPLES.cf32 CHANNELS] PICTURE.svg]".into()),
     };
     let read = read_samples(&input, channels);
     if input == made {
