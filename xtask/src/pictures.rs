@@ -23,9 +23,6 @@ enum Made {
 }
 use Made::{ByHand, Copy, Example, Hipcl};
 
-/// The folder of the book's pictures.
-const FOLDER: &str = "docs/src/pictures";
-
 /// Every committed picture.
 const PICTURES: [(&str, Made); 11] = [
     ("docs/src/pictures/radar.png", Hipcl(&["pipeline", "radar", "--plot"])),
@@ -111,7 +108,7 @@ mod tests {
                 .map(|entry| format!("{folder}/{}", entry.unwrap().file_name().to_string_lossy()))
                 .collect()
         };
-        let there = [names(FOLDER), names("docs")].concat();
+        let there = [names("docs/src/pictures"), names("docs")].concat();
         let is_picture = |name: &String| name.ends_with(".svg") || name.ends_with(".png");
         assert_eq!(listed, there.into_iter().filter(is_picture).collect());
 
