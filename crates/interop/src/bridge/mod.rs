@@ -342,10 +342,6 @@ impl Bridge {
         &self.core
     }
 
-    pub(crate) fn handoff(&self) -> &Arc<dyn Handoff> {
-        &self.handoff
-    }
-
     pub(crate) fn probe(&self) -> &Probe {
         &self.probe
     }
