@@ -68,7 +68,7 @@ pub struct Seen {
 }
 
 /// What is known of a route, if a machine with this platform tells: hardware before emulated GPUs; of each the newest
-/// on which it works, else the newest.
+/// on which it works, else the newest, and every other machine that found the same.
 pub fn seen(all: &[Evidence], platform: &str, route: Route) -> Option<Seen> {
     best(all, platform, |evidence| evidence.of("route", route.name()))
 }
@@ -85,12 +85,16 @@ fn best(all: &[Evidence], platform: &str, of: impl Fn(&Evidence) -> Option<Seen>
         .filter_map(of)
         .collect();
     let grade = told.iter().map(|seen| seen.grade).max()?;
-    let mut told = told.into_iter().filter(|seen| seen.grade == grade);
-    let first = told.next()?;
-    match first.works {
-        true => Some(first),
-        false => Some(told.find(|seen| seen.works).unwrap_or(first)),
-    }
+    let told: Vec<Seen> = told.into_iter().filter(|seen| seen.grade == grade).collect();
+    let first = told.iter().find(|seen| seen.works).or(told.first())?;
+    let alike = told
+        .iter()
+        .filter(|seen| (seen.works, &seen.state) == (first.works, &first.state));
+    let places: Vec<&str> = alike.map(|seen| &*seen.place).collect();
+    Some(Seen {
+        place: places.join("; "),
+        ..first.clone()
+    })
 }
 
 impl Evidence {
@@ -232,6 +236,16 @@ fn an_emulated_gpu_counts_where_no_hardware_was_seen() {
     assert_eq!(
         alone.place,
         "libamdhip64.so.7.2 on rocjitsu's gfx908, an emulated GPU, 2026-04-01"
+    );
+    let two = of(&[
+        emulated("2026-05-01", WORKS),
+        emulated("2026-04-01", WORKS),
+        emulated("2026-03-01", FAILS),
+    ]);
+    assert_eq!(
+        two.place,
+        "libamdhip64.so.7.2 on rocjitsu's gfx908, an emulated GPU, 2026-05-01; \
+         libamdhip64.so.7.2 on rocjitsu's gfx908, an emulated GPU, 2026-04-01"
     );
     let real = Evidence::read(&report("amd", "2026-03-01", FAILS)).expect("evidence");
     let both = of(&[emulated("2026-05-01", WORKS), real]);
