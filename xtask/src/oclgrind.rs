@@ -8,11 +8,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
 use crate::setup::download_packages;
-use crate::workspace::{Workspace, cargo, package_of};
+use crate::test::CRATES;
+use crate::workspace::{Workspace, cargo};
 
 /// The crates with OpenCL kernels. Each has a test program that runs all of them on small data.
 const PACKAGES: [&str; 4] = ["clmgr", "clmgr-fft", "interop", "hipcl"];
@@ -27,20 +29,25 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     let sh = workspace.shell()?;
     let folder = workspace.target().join("oclgrind");
     let tree = unpacked(&sh, &folder).map_err(|reason| Error::Missing(format!("no Oclgrind: {reason}")))?;
+    let programs = built(&sh)?;
     let checker = Checker {
         library: tree.join("usr/lib/oclgrind/liboclgrind-rt.so"),
         libraries: tree.join("usr/lib/x86_64-linux-gnu"),
         log: folder.join("log"),
     };
+    let program = |package: &str| {
+        let found = programs.iter().find(|program| program.folder.ends_with(package));
+        found.ok_or_else(|| Error::Failed(format!("cargo built no test program {PROGRAM} of {package}")))
+    };
     let (package, test) = PLANTED;
-    let found = checker.test(&sh, package, &["--ignored", "--exact", test])?;
+    let found = checker.run(&sh, program(package)?, &["--ignored", "--exact", test])?;
     if !found.contains("Invalid write") {
         return Err(Error::Failed(format!(
             "Oclgrind does not report the planted error: {found:?}"
         )));
     }
     for package in PACKAGES {
-        let found = checker.test(&sh, package, &[])?;
+        let found = checker.run(&sh, program(package)?, &[])?;
         if !found.trim().is_empty() {
             return Err(Error::Failed(format!(
                 "Oclgrind reported problems in the kernels of {package}:\n{found}"
@@ -51,6 +58,35 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// A test program, and the folder of its package, in which cargo would start it.
+struct Program {
+    executable: PathBuf,
+    folder: PathBuf,
+}
+
+/// Builds the test programs as `cargo xtask test` does, so that neither builds the workspace anew: each selection of
+/// packages has its own features.
+fn built(sh: &Shell) -> Result<Vec<Program>> {
+    let (cargo, crates) = (cargo(), CRATES);
+    let messages = cmd!(
+        sh,
+        "{cargo} test --quiet {crates...} --test {PROGRAM} --no-run --message-format json"
+    )
+    .quiet()
+    .read()?;
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_tests = messages.filter(|message| message["target"]["name"] == PROGRAM);
+    let program = |message: Value| {
+        Some(Program {
+            executable: message["executable"].as_str()?.into(),
+            folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
+        })
+    };
+    Ok(of_tests.filter_map(program).collect())
+}
+
 struct Checker {
     library: PathBuf,
     libraries: PathBuf,
@@ -58,33 +94,26 @@ struct Checker {
 }
 
 impl Checker {
-    /// Runs the package's test program; returns what Oclgrind wrote.
-    fn test(&self, sh: &Shell, package: &str, args: &[&str]) -> Result<String> {
+    /// Runs a test program; returns what Oclgrind wrote.
+    fn run(&self, sh: &Shell, program: &Program, args: &[&str]) -> Result<String> {
         match fs::remove_file(&self.log) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io(self.log.display(), error));
             }
             _ => {}
         }
-        let cargo = cargo();
-        // Built before, so the compiler does not meet Oclgrind's libraries.
-        let package = &package_of(package);
-        cmd!(sh, "{cargo} test --quiet --package {package} --test {PROGRAM} --no-run")
+        let executable = &program.executable;
+        let _folder = sh.push_dir(&program.folder);
+        cmd!(sh, "{executable} --test-threads=1 {args...}")
+            .env("HIPCL_OPENCL", &self.library)
+            .env("LD_LIBRARY_PATH", &self.libraries)
+            .env("OCLGRIND_PCH_DIR", self.headers()?)
+            .env("OCLGRIND_DATA_RACES", "1")
+            .env("OCLGRIND_UNIFORM_WRITES", "1")
+            .env("OCLGRIND_LOG", &self.log)
             .quiet()
-            .run()?;
-        cmd!(
-            sh,
-            "{cargo} test --quiet --package {package} --test {PROGRAM} -- --test-threads=1 {args...}"
-        )
-        .env("HIPCL_OPENCL", &self.library)
-        .env("LD_LIBRARY_PATH", &self.libraries)
-        .env("OCLGRIND_PCH_DIR", self.headers()?)
-        .env("OCLGRIND_DATA_RACES", "1")
-        .env("OCLGRIND_UNIFORM_WRITES", "1")
-        .env("OCLGRIND_LOG", &self.log)
-        .quiet()
-        .run()
-        .map_err(|_| Error::Failed(format!("the kernels of {package} fail, see above")))?;
+            .run()
+            .map_err(|_| Error::Failed(format!("{} fails, see above", executable.display())))?;
         fs::read_to_string(&self.log).map_err(|error| Error::io(self.log.display(), error))
     }
 
