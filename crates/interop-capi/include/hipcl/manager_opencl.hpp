@@ -18,6 +18,10 @@
 // of this header run in the order of the calls, whatever their queues. A transfer also runs after the commands that the
 // program itself has enqueued on queues of the pool.
 //
+// What is not ordered. Wrap memory once: two buffers over the same bytes (memory that is wrapped twice, a part beside its
+// whole) do not know of each other's commands. A launch does not run after commands that the program itself has enqueued
+// on other queues. Finish the first queue in both cases.
+//
 // Threads. Different buffers may be used on different threads, and the engine, the pool and the caches on all of them. A
 // buffer is used on one thread at a time, as before.
 //
