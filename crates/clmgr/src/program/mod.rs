@@ -39,8 +39,8 @@ impl Program {
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
     /// the compiler, which runs in this process, would load code or take more options from a file;
-    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (PoCL runs
-    /// none); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
+    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (not
+    /// looked for on PoCL); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
