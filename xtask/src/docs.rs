@@ -35,9 +35,8 @@ pub fn run(workspace: &Workspace) -> Result<()> {
 
     let sh = workspace.shell()?;
     let cargo = cargo();
-    // With what is off by default and tested anyway, as the tests are built.
-    let [.., features] = crate::test::CRATES;
-    cmd!(sh, "{cargo} doc --workspace --no-deps --features {features}")
+    let features = crate::ci::FEATURES;
+    cmd!(sh, "{cargo} doc --workspace --no-deps {features...}")
         .env("RUSTDOCFLAGS", "--deny warnings")
         .run()
         .map_err(|_| Error::Failed("the API documentation has problems, see above".into()))?;

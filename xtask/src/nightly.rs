@@ -26,9 +26,9 @@ const UNOPTIMISED: [&str; 6] = [
     "--config",
     "profile.dev.package.\"*\".opt-level=0",
     "--config",
-    "profile.dev.package.hip-host.opt-level=0",
+    "profile.dev.package.hipcl-hip-host.opt-level=0",
     "--config",
-    "profile.dev.package.hip-host-blas.opt-level=0",
+    "profile.dev.package.hipcl-hip-host-blas.opt-level=0",
 ];
 
 /// Libraries whose tests call no foreign function, or those of their tests that do not.

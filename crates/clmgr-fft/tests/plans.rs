@@ -490,7 +490,10 @@ fn lengths_with_any_factor_agree_with_double_precision() {
         (2 * 2003, 2),
         (10_007, 1),
     ] {
-        for kind in [Kind::Complex, Kind::RealToComplex, Kind::ComplexToReal] {
+        check(&Case::new(len, batch));
+    }
+    for (len, batch) in [(13, 1), (22, 5), (127, 9), (2 * 2003, 2)] {
+        for kind in [Kind::RealToComplex, Kind::ComplexToReal] {
             check(&Case {
                 kind,
                 ..Case::new(len, batch)
@@ -542,7 +545,7 @@ fn a_convolution_may_be_of_any_length_and_way() {
 
 #[test]
 fn any_length_takes_all_options() {
-    for (len, batch) in [(19, 9), (143, 5), (2 * 61, 3), (1009, 150)] {
+    for (len, batch) in [(19, 9), (2 * 61, 3), (1009, 150)] {
         for kind in [Kind::Complex, Kind::RealToComplex, Kind::ComplexToReal] {
             let (row, result) = match kind {
                 Kind::RealToComplex => (len, len / 2 + 1),

@@ -222,7 +222,7 @@ fn power_map_agrees_with_the_reference_for_any_shape_of_search() {
     let Some(bridge) = bridge("power_map_agrees_with_the_reference_for_any_shape_of_search") else {
         return;
     };
-    for parameters in [
+    let shapes = [
         parameters(),
         Parameters {
             rate_hz: 2.025e6,
@@ -245,14 +245,16 @@ fn power_map_agrees_with_the_reference_for_any_shape_of_search() {
             blocks: 20,
             sub: 10,
         },
-    ] {
+    ];
+    for (number, parameters) in shapes.into_iter().enumerate() {
         let mut bench = Bench::new(bridge, &parameters);
         let samples = Scene::random(11, parameters.rate_hz, 1000.0, 4, &[50.0, 45.0, 40.0])
             .samples(bench.geometry.samples())
             .unwrap();
-        // any gain of the receiver
-        for gain in [1.0, 1e-9, 3e7] {
-            let samples: Vec<C32> = samples.iter().map(|x| x * gain).collect();
+        // Any gain of the receiver: it scales the whole search, so one shape shows it.
+        let gains: &[f32] = if number == 0 { &[1.0, 1e-9, 3e7] } else { &[1.0] };
+        for gain in gains {
+            let samples: Vec<C32> = samples.iter().map(|x| *x * *gain).collect();
             let peaks = bench.peaks(&samples);
             let mut map = bench.search.power_map().unwrap();
             let error = reference::max_rel_error(&parameters, &samples, &map);
@@ -268,12 +270,12 @@ fn power_map_agrees_with_the_reference_for_any_shape_of_search() {
                 |peak| peak.around.reverse(),
                 |peak| peak.median *= 1.001,
             ];
-            for (number, spoil) in spoil.into_iter().enumerate() {
+            for (which, spoil) in spoil.into_iter().enumerate() {
                 let mut wrong = peaks.clone();
                 // The last satellite that is not at both edges or at none.
                 let one = wrong.iter_mut().rev().find(|it| it.around[0] != it.around[1]);
                 spoil(one.expect("a peak with neighbours"));
-                assert!(error(&wrong) > TOLERANCE, "{number}");
+                assert!(error(&wrong) > TOLERANCE, "{which}");
             }
 
             let largest = map.iter().copied().fold(0.0, f32::max);

@@ -8,8 +8,11 @@ use std::sync::Mutex;
 use crate::world::Line;
 use crate::{HIPRTC, LIBRARY, OURS, RANGE};
 
-/// Sequences of one process.
-const BATCH: u64 = 40;
+/// Sequences of one process on the emulator, where a process may be killed for the time that it takes.
+const FEW: u64 = 40;
+
+/// Sequences of one process on the host platform, where most of a process's time goes into the compilation of its module.
+const MANY: u64 = 400;
 
 /// The lines of each sequence.
 pub type Log = Vec<(u64, Vec<Line>)>;
@@ -55,8 +58,9 @@ fn parse(text: &str) -> Log {
     log
 }
 
-/// Runs a range in processes that `start` makes, each going on behind the sequence that ended the last.
-fn batches(range: Range<u64>, start: impl Fn(Range<u64>) -> Output + Sync) -> Log {
+/// Runs a range in processes for `count` sequences that `start` makes, each going on behind the sequence that ended the
+/// last.
+fn batches(range: Range<u64>, count: u64, start: impl Fn(Range<u64>) -> Output + Sync) -> Log {
     let next = Mutex::new(range.start);
     let all = Mutex::new(Log::new());
     std::thread::scope(|scope| {
@@ -65,7 +69,7 @@ fn batches(range: Range<u64>, start: impl Fn(Range<u64>) -> Output + Sync) -> Lo
                 loop {
                     let batch = {
                         let mut next = next.lock().unwrap();
-                        let batch = *next..range.end.min(*next + BATCH);
+                        let batch = *next..range.end.min(*next + count);
                         *next = batch.end;
                         batch
                     };
@@ -104,9 +108,9 @@ pub fn here(range: Range<u64>) -> Log {
     let program = std::env::current_exe().expect("a test knows its own program");
     let given = std::env::var_os(OURS).map(PathBuf::from);
     let library = given.unwrap_or_else(|| crate::library::folder().join("libhip_host.so"));
-    batches(range, |batch| {
+    batches(range, MANY, |batch| {
         Command::new("timeout")
-            .args(["-k", "5", "60"])
+            .args(["-k", "5", "600"])
             .arg(&program)
             .args(ARGUMENTS)
             .env(RANGE, format!("{}..{}", batch.start, batch.end))
@@ -124,7 +128,7 @@ pub fn real(folder: &Path, range: Range<u64>) -> Log {
     let copy = root.join("opt/t/diff_sequences");
     std::fs::create_dir_all(root.join("opt/t")).expect("the folder is writable");
     std::fs::copy(&program, &copy).expect("the folder is writable");
-    batches(range, |batch| {
+    batches(range, FEW, |batch| {
         let scratch = format!("/tmp/rt.{}.{}", std::process::id(), batch.start);
         std::fs::create_dir_all(root.join(&scratch[1..])).expect("the folder is writable");
         let output = Command::new("timeout")
