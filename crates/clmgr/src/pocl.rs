@@ -2,8 +2,20 @@
 
 use std::ffi::OsString;
 
+use crate::device::Device;
+
 /// The name of PoCL's platform.
 pub(crate) const PLATFORM: &str = "Portable Computing Language";
+
+/// Whether PoCL drives the device.
+pub(crate) fn drives(device: &Device) -> bool {
+    device.platform_name() == PLATFORM
+}
+
+/// Why a program's code is not asked for: PoCL answers only after it has compiled and opened every kernel of the program,
+/// and to open one runs the constructors in it.
+pub(crate) const TELLS_NO_CODE: &str =
+    "PoCL would run the module's constructors to answer; it keeps compiled kernels in a cache of its own";
 
 /// Why the platform with that name has no device, and what to do about it, if known.
 pub(crate) fn without_device(platform: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<String> {

@@ -52,6 +52,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_second_process_finds_on_disk_what_the_first_compiled() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let cold = open_in(&context, folder.path());
     assert_eq!(get(&cold, 5), 5);
@@ -70,6 +73,9 @@ fn a_second_process_finds_on_disk_what_the_first_compiled() {
 #[test]
 fn other_options_are_another_program() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let cache = open_in(&context, folder.path());
     assert_eq!((get(&cache, 1), get(&cache, 2), get(&cache, 1)), (1, 2, 1));
@@ -83,6 +89,9 @@ fn other_options_are_another_program() {
 fn a_program_is_another_one_when_what_it_includes_changes() {
     const WITH_INCLUDE: &str = "#include \"value.h\"\nkernel void set(global int *x) { x[0] = VALUE; }";
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let options = format!("-I {}", headers.path().display());
     let value = |value: i32| {
@@ -174,6 +183,9 @@ fn a_folder_or_file_writable_by_others_is_not_used() {
     use std::os::unix::fs::PermissionsExt;
 
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let base = tempfile::tempdir().unwrap();
     let folder = base.path().join("cache");
     let compiled = |trouble: &str| {
@@ -211,6 +223,9 @@ fn a_folder_or_file_writable_by_others_is_not_used() {
 #[test]
 fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let (folder, headers) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(headers.path().join("value.h"), "#define VALUE 6\n").unwrap();
     let source = "#define FILE \"value.h\"\n#include FILE\nkernel void set(global int *x) { x[0] = VALUE; }";
@@ -229,6 +244,9 @@ fn a_program_with_an_include_that_cannot_be_followed_is_compiled_each_time() {
 #[test]
 fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let cache = || open_in(&context, folder.path());
     get(&cache(), 7);
@@ -259,6 +277,9 @@ fn a_file_that_was_damaged_costs_a_compilation_and_is_replaced() {
 #[test]
 fn content_under_a_foreign_header_is_rejected() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     get(&open_in(&context, folder.path()), 1);
     let first = files(folder.path()).remove(0);
@@ -279,6 +300,9 @@ fn content_under_a_foreign_header_is_rejected() {
 #[test]
 fn a_file_of_another_key_is_not_taken() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     get(&open_in(&context, folder.path()), 1);
     let first = files(folder.path()).remove(0);
@@ -296,6 +320,9 @@ fn a_file_of_another_key_is_not_taken() {
 #[test]
 fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     get(&open_in(&context, folder.path()), 3);
     let file = files(folder.path()).remove(0);
@@ -316,6 +343,9 @@ fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
 #[test]
 fn a_folder_that_cannot_be_written_costs_nothing_else() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     // Below a file there is no folder, for root as for anyone.
     let file = folder.path().join("file");
@@ -344,6 +374,9 @@ fn threads_that_ask_at_once_compile_once() {
 #[test]
 fn caches_that_write_the_same_file_at_once_leave_a_whole_one() {
     let context = common::context();
+    if !common::tells_code(&context) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     std::thread::scope(|scope| {
         for _ in 0..6 {

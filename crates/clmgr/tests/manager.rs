@@ -174,6 +174,9 @@ fn prints_the_cache_folder() {
 
 #[test]
 fn the_cache_folder_follows_the_environment() {
+    if !common::tells_code(&common::context()) {
+        return;
+    }
     let program = std::env::current_exe().unwrap();
     let folder = |variables: &[(&str, &str)]| {
         again(&program, "prints_the_cache_folder", |child| {
@@ -182,7 +185,6 @@ fn the_cache_folder_follows_the_environment() {
         })
     };
     assert!(folder(&[("HIPCL_CACHE_DIR", "/somewhere")]).contains("\"/somewhere/opencl\""));
-    // PoCL writes there, too, and has no device if it cannot.
     let elsewhere = tempfile::tempdir().unwrap();
     let printed = folder(&[("XDG_CACHE_HOME", elsewhere.path().to_str().unwrap())]);
     let expected = format!("{:?}", elsewhere.path().join("hipcl/opencl"));

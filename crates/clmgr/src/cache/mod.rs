@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::pocl;
 use crate::program::{ARGUMENT_INFO, Program};
 
 /// Changed whenever the meaning of a key or the form of a file does.
@@ -52,7 +53,7 @@ pub struct CacheStats {
 
 impl ProgramCache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without
-    /// either, in memory only. Who starts the process answers for what other programs, and other code
+    /// either, and on PoCL, which keeps compiled kernels itself, in memory only. Who starts the process answers for what other programs, and other code
     /// of this one, write there.
     #[must_use]
     pub fn open(context: &Context) -> Self {
@@ -60,7 +61,7 @@ impl ProgramCache {
     }
 
     /// A cache in `folder`, which the first write creates with access for its owner only. A folder or
-    /// file that belongs to another user, or that others can write, is not used.
+    /// file that belongs to another user, or that others can write, is not used. On PoCL as [`in_memory`](Self::in_memory).
     ///
     /// # Safety
     ///
@@ -84,6 +85,7 @@ impl ProgramCache {
     }
 
     fn with_folder(context: &Context, folder: Option<PathBuf>) -> Self {
+        let folder = folder.filter(|_| !pocl::drives(context.device()));
         Self(Arc::new(Inner {
             context: context.clone(),
             store: folder.map(|folder| Store::new(&folder, FORMAT, "bin")),

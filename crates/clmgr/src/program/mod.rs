@@ -15,7 +15,7 @@ use crate::api::slot;
 use crate::context::Context;
 use crate::error::{BuildFailure, Error, Result, check, failing_line};
 use crate::handle::Handle;
-use crate::query;
+use crate::{pocl, query};
 
 /// Makes the compiler keep what [`Kernel`](crate::Kernel) checks arguments by.
 pub(crate) const ARGUMENT_INFO: &str = "-cl-kernel-arg-info";
@@ -39,8 +39,8 @@ impl Program {
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
     /// the compiler, which runs in this process, would load code or take more options from a file;
-    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (not
-    /// looked for on PoCL); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
+    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
+    /// first launch runs them, so nothing is refused); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
@@ -271,8 +271,17 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// An error from `clGetProgramInfo`.
+    /// [`Error::NotSupported`] on PoCL, which would run a module's constructors to answer; an error from
+    /// `clGetProgramInfo`.
     pub fn binary(&self) -> Result<Vec<u8>> {
+        let device = self.context().device();
+        if pocl::drives(device) {
+            return Err(Error::NotSupported {
+                what: "a program's binary".to_owned(),
+                device: device.name().to_owned(),
+                reason: pocl::TELLS_NO_CODE.to_owned(),
+            });
+        }
         let get = slot!(self.0.context.api(), clGetProgramInfo)?;
         let mut size = 0usize;
         // SAFETY: the context has one device, so the answer is one `size_t`.

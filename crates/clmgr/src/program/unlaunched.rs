@@ -25,9 +25,8 @@ const MARKS: [&str; 9] = [
 /// # Errors
 /// [`Error::Unlaunched`], or that the driver does not tell the program's code.
 pub(super) fn refuse(program: &Program) -> Result<()> {
-    // Not looked for: PoCL answers with a binary only after it has compiled and opened every kernel, and to open one is
-    // to run its constructors, or to end the process where it lacks them.
-    if program.context().device().platform_name() == pocl::PLATFORM {
+    // PoCL tells no code, and opens a kernel's at its first launch, whose author answers for it.
+    if pocl::drives(program.context().device()) {
         return Ok(());
     }
     match mark(&program.binary()?) {

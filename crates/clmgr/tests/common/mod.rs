@@ -27,6 +27,18 @@ pub fn has(context: &Context, kind: SvmCapabilities) -> bool {
     has
 }
 
+/// Whether the driver tells a program's code, which a cache on disk needs; if not, the test counts as skipped.
+pub fn tells_code(context: &Context) -> bool {
+    let tells = context.device().platform_name() != POCL;
+    if !tells {
+        skipped("PoCL tells no program's code");
+    }
+    tells
+}
+
+/// The name of PoCL's platform.
+pub const POCL: &str = "Portable Computing Language";
+
 /// Rounds of a loop that takes a device tens of milliseconds, for which a card or a CPU needs `usual`. The variable
 /// `HIPCL_SLOW_DEVICE` says how many times slower the device is, as an emulated one is.
 pub fn rounds(usual: u32) -> u32 {
