@@ -265,3 +265,30 @@ fn code_that_would_run_without_a_launch_is_refused() {
     }
     Program::build(&context, &format!("constant char text[] = \".init\"; {kernel}"), "").expect("nothing to refuse");
 }
+
+#[test]
+fn assembly_is_refused_where_the_driver_links_in_the_process() {
+    let context = common::context();
+    if context.device().platform_name() != "Intel(R) OpenCL" {
+        return common::skipped("only Intel's CPU driver links in the process");
+    }
+    let define = "#define JOINED(a, b) a##b";
+    let kernel = |statement: &str| format!("kernel void k(global int *x) {{ {statement}; x[0] = 1; }}");
+    for word in ["asm", "__asm", "__asm__", "JOINED(__as, m__)"] {
+        // A relocation that would be written 1 GiB behind the code.
+        let relocation = kernel(&format!("{word} volatile(\".reloc 0x40000000, R_X86_64_64, .ltext\")"));
+        let of_the_module = format!("{word}(\".section .foo\");\n{}", kernel(""));
+        let undefined = format!("#undef asm\n#undef __asm__\n{relocation}");
+        for text in [relocation, of_the_module, undefined].map(|text| format!("{define}\n{text}")) {
+            let error = Program::build(&context, &text, "").expect_err(word).to_string();
+            assert!(error.contains("poisoned"), "{text}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+    // The line of an error is that of the source.
+    let Err(Error::Build(failure)) = Program::build(&context, "// no asm here\nkernel void k() { y = 1; }", "") else {
+        panic!("a build that fails");
+    };
+    assert!(failure.to_string().contains("y = 1"), "{failure}");
+    Program::build(&context, &kernel("x[1] = 2 /* asm */"), "").expect("a program");
+}

@@ -28,11 +28,11 @@ pub(super) type Includes = BTreeMap<PathBuf, Include>;
 pub(super) struct Include {
     /// None where there is no such file.
     pub(super) content: Option<Vec<u8>>,
-    /// Of the file, or of the folder that lacks it: other contents that were there in between leave another stamp.
+    /// Other contents that were in the file in between leave another stamp.
     stamp: Option<Stamp>,
 }
 
-/// Which file it is, and when it, its name or its folder's list of names was changed last.
+/// Which file it is, and when it was changed last.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),
@@ -47,21 +47,6 @@ impl Stamp {
             modified: (file.mtime(), file.mtime_nsec()),
             changed: (file.ctime(), file.ctime_nsec()),
         }
-    }
-
-    /// Of the innermost folder on the way to `path` that exists.
-    fn of_folder(path: &Path) -> Option<Self> {
-        let folders = path
-            .ancestors()
-            .skip(1)
-            .map(|folder| match folder.as_os_str().is_empty() {
-                true => Path::new("."),
-                false => folder,
-            });
-        folders
-            .into_iter()
-            .find_map(|folder| folder.metadata().ok())
-            .map(|it| Self::of(&it))
     }
 }
 
@@ -132,10 +117,9 @@ const LARGEST: u64 = 64 << 20;
 
 /// What stands at the path of an include. Directives that the compiler skips count, so it may never open the file.
 fn read(path: &Path, name: &str) -> Result<Include, NotUnderstood> {
-    // Before it is looked for: what appears later changes the folder.
     let missing = Include {
         content: None,
-        stamp: Stamp::of_folder(path),
+        stamp: None,
     };
     // A pipe is opened without waiting for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -221,10 +205,9 @@ mod tests {
     fn what_was_there_in_between_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        fs::create_dir(at("first")).unwrap();
         fs::write(at("a.h"), "int a;\n").unwrap();
         fs::write(at("other.h"), "int b;\n").unwrap();
-        let options = format!("-I {} -I {}", at("first").display(), folder.path().display());
+        let options = format!("-I {}", folder.path().display());
         let found = || of("#include <a.h>\n", &options).unwrap();
         // The file system's clock ticks by milliseconds: each change is repeated until its time is another.
         let changes = |change: &dyn Fn()| {
@@ -249,10 +232,6 @@ mod tests {
         changes(&|| {
             fs::write(at("a.h"), "int c;\n").unwrap();
             fs::write(at("a.h"), "int a;\n").unwrap();
-        });
-        changes(&|| {
-            fs::write(at("first/a.h"), "int d;\n").unwrap();
-            fs::remove_file(at("first/a.h")).unwrap();
         });
     }
 

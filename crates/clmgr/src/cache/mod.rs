@@ -5,6 +5,8 @@
 //! folder cannot be read or written, or an include cannot be resolved.
 
 mod includes;
+mod unchanged;
+mod watch;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -131,11 +133,12 @@ impl ProgramCache {
                 program
             }
             None => {
-                let program = Program::build(&inner.context, source, options)?;
+                let build = || Program::build(&inner.context, source, options);
+                let (program, trouble) = unchanged::during(source, options, &includes, build);
+                let program = program?;
                 inner.compiled.fetch_add(1, Ordering::Relaxed);
-                if includes::of(source, options).as_ref() != Ok(&includes) {
-                    let reason = "not kept: a file changed while it was compiled";
-                    *inner.disk_trouble.lock() = Some(reason.to_owned());
+                if let Some(trouble) = trouble {
+                    self.trouble(&format_args!("not kept: {trouble}"));
                     return Ok(program);
                 }
                 self.write(key, &program);

@@ -39,7 +39,8 @@ impl Program {
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
     /// the compiler, which runs in this process, would load code or take more options from a file;
-    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
+    /// [`Error::Build`] for assembly, too, on Intel's CPU driver, which links it in the process, wherever it
+    /// leads; [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
     /// first launch runs them, so nothing is refused); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
@@ -61,13 +62,25 @@ impl Program {
         }
         let api = context.api();
         let create = slot!(api, clCreateProgramWithSource)?;
-        let mut text: *const c_char = source.as_ptr().cast();
-        let length = source.len();
+        let parts = [unlaunched::before(context.device()), source];
+        let mut texts: [*const c_char; 2] = parts.map(|part| part.as_ptr().cast());
+        let lengths = parts.map(str::len);
+        // A length of 0 would stand for a text up to its nul.
+        let first = usize::from(parts[0].is_empty());
+        let count = if first == 0 { 2 } else { 1 };
         let mut code = 0;
-        // SAFETY: one string is given with its length, so it needs no nul; OpenCL copies it;
+        // SAFETY: so many strings are given with their lengths, so they need no nul; OpenCL copies them;
         // `code` is a valid place.
-        let raw = unsafe { create(context.raw(), 1, &raw mut text, &raw const length, &raw mut code) };
-        check(code, || format!("clCreateProgramWithSource({length} bytes)"))?;
+        let raw = unsafe {
+            create(
+                context.raw(),
+                count,
+                texts[first..].as_mut_ptr(),
+                lengths[first..].as_ptr(),
+                &raw mut code,
+            )
+        };
+        check(code, || format!("clCreateProgramWithSource({} bytes)", source.len()))?;
         let program = Self::link(context, raw, source, options)?;
         unlaunched::refuse(&program)?;
         Ok(program)

@@ -1,10 +1,12 @@
-//! Code of a program that would run without a launch: constructors and destructors of the module.
+//! What a program would do without a launch: run constructors and destructors of its module, or write where its assembly
+//! says when it is linked.
 //!
 //! OpenCL C has neither, but drivers whose compiler is Clang take the attributes. Intel's CPU driver and ROCm run a
 //! constructor when the first kernel is created; ROCm runs a destructor when the program is released. A launch is
 //! `unsafe` because its author answers for the kernel. This code has no such author, so a build refuses it.
 
 use super::Program;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::pocl;
 
@@ -21,6 +23,15 @@ const MARKS: [&str; 9] = [
     "amdgcn.device.init",
     "amdgcn.device.fini",
 ];
+
+/// What stands before each source. Intel's CPU driver links in the process and takes the places that assembly names for
+/// relocations unchecked, so that a build writes anywhere. Clang refuses a poisoned word also where a macro makes it.
+pub(super) fn before(device: &Device) -> &'static str {
+    match device.platform_name() {
+        "Intel(R) OpenCL" => "#pragma GCC poison asm __asm __asm__\n#line 1\n",
+        _ => "",
+    }
+}
 
 /// # Errors
 /// [`Error::Unlaunched`], or that the driver does not tell the program's code.
