@@ -53,7 +53,19 @@ const SUSPICIOUS: [(&str, &[&str]); 3] = [
     (
         "",
         &[
-            "include", "import", "embed", "incbin", "asm", "section", "alias", "weakref", "ifunc", "symver",
+            "include",
+            "import",
+            "embed",
+            "incbin",
+            "asm",
+            "section",
+            "alias",
+            "weakref",
+            "ifunc",
+            "symver",
+            "ident",
+            "sccs",
+            "dependency",
         ],
     ),
     ("__", &["__has", "__DATE__", "__TIME"]),
@@ -63,6 +75,9 @@ const SUSPICIOUS: [(&str, &[&str]); 3] = [
 /// Words, without the underscores around them, whose texts a compiler hands to an assembler as they are: GCC writes the
 /// name of a section with its line breaks.
 const ASSEMBLING: [&str; 6] = ["asm", "section", "alias", "weakref", "ifunc", "symver"];
+
+/// Directives with an effect that is known. GCC hands the text of `#ident` and `#sccs` to the assembler as it is.
+const KNOWN: [&str; 3] = ["pragma", "error", "warning"];
 
 /// Directives of which every compiler splits the rest into tokens. Of others, such as `#warning` and `#pragma mark`,
 /// some read it raw.
@@ -125,7 +140,15 @@ impl Scan {
             let is_first = std::mem::replace(&mut begins_line, false);
             match token {
                 Token::LineEnd => begins_line = true,
-                Token::Hash if is_first => lexer.skip_line(),
+                Token::Hash if is_first => {
+                    lexer.skip_blanks()?;
+                    let line = lexer.line();
+                    // A line's number, which begins one of a preprocessor's own.
+                    if !(line.starts_with(|c: char| c.is_ascii_digit()) || line.starts_with("pragma")) {
+                        return refused(format!("`#{line}` may have an effect on the assembler"));
+                    }
+                    lexer.skip_line();
+                }
                 Token::Word(word) if open == 0 => expects |= is_assembling(&word),
                 Token::Open if expects || open > 0 => {
                     (expects, open) = (false, open + 1);
@@ -158,6 +181,7 @@ impl Scan {
                 Token::Paste => self.pastes = true,
                 Token::Word(word) => self.word(&word)?,
                 Token::Quoted(text) if text.contains(ALIAS) => return refused(RENAMED),
+                Token::Quoted(text) if text.contains(DEPENDENCY) => return refused(DEPENDS),
                 Token::Quoted(text) if may_direct(&text) => {
                     self.directs(&format!("the text \"{text}\""));
                 }
@@ -185,6 +209,9 @@ impl Scan {
             name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => {
                 refused(format!("`/*` after `#{name}` begins a comment for some compilers only"))
             }
+            name if !OF_TOKENS.contains(&name) && !KNOWN.contains(&name) => {
+                refused(format!("the effect of `#{name}` is not known"))
+            }
             name => self.word(name).map(|()| None),
         }
     }
@@ -203,6 +230,9 @@ impl Scan {
         if word == ALIAS {
             return refused(RENAMED);
         }
+        if word == DEPENDENCY {
+            return refused(DEPENDS);
+        }
         if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
             return refused(format!("`{word}` expands differently each time"));
         }
@@ -217,6 +247,10 @@ impl Scan {
 /// The pragma by which an include directive names another file.
 const ALIAS: &str = "include_alias";
 const RENAMED: &str = "`include_alias` may give a file another name";
+
+/// The pragma by which GCC compares the times of two files.
+const DEPENDENCY: &str = "dependency";
+const DEPENDS: &str = "`dependency` may look at another file";
 
 const STRINGIZED: &str = "a text that a macro makes of its argument";
 
@@ -512,6 +546,11 @@ mod tests {
             "#\0include \"a.h\"",
             "int x; // \0\n",
             "#@include \"a.h\"",
+            "#ident \"a\\\"\\n.incbin \\\"f\\\"\\n.ident \\\"b\"",
+            "# /* */ sccs TEXT",
+            "#ident TEXT",
+            "#pragma GCC dependency <f>",
+            "_Pragma(\"GCC dependency \\\"f\\\"\")",
             "#pragma include_alias(\"a.h\", \"b.h\")\n#include \"a.h\"",
             "_Pragma(\"include_alias(<a.h>, <b.h>)\")\n#include <a.h>",
             "import a;",
@@ -593,6 +632,7 @@ mod tests {
             "# 1 \"/usr/include/stdio.h\" 1 3\nint f(int) __asm__ (\"\" \"__f\") __attribute__((noreturn));\n",
             "void g() { printf(\"done.\"); asm volatile(\"s_nop 0\" :: \"r\"(h(\"x\"))); }",
             "[[deprecated(\"Use h.\")]] void g();",
+            "#pragma GCC unroll 4\n# 7\nint x;",
         ] {
             Scan::preprocessed(text).expect(text);
         }
@@ -600,6 +640,8 @@ mod tests {
             "asm(\"\\n.inc\" \"lude a\");",
             "void g() { __asm__ volatile(\"x\" : : \"r\"((h)(1)), \"\\x2e\"); }",
             "__attribute__((section(\"a\\n.INCLUDE b\"))) int x;",
+            "# 1 \"a.h\"\n #ident \"a\"\n",
+            "#sccs \"a\"\n",
         ] {
             Scan::preprocessed(text).expect_err(text);
         }
