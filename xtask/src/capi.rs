@@ -26,15 +26,26 @@ pub struct Options {
 const SONAME: &str = "libhipcl.so.0";
 
 /// The headers, in their folder and in `include`.
-const HEADERS: [&str; 11] = [
+const HEADERS: [&str; 22] = [
     "hipcl.h",
     "hipcl.hpp",
     "hipcl/manager_opencl.hpp",
     "hipcl/manager_opencl/opencl.hpp",
+    "hipcl/manager_opencl/bytes.hpp",
+    "hipcl/manager_opencl/event.hpp",
+    "hipcl/manager_opencl/log.hpp",
+    "hipcl/manager_opencl/queues.hpp",
+    "hipcl/manager_opencl/registry.hpp",
+    "hipcl/manager_opencl/arguments.hpp",
+    "hipcl/manager_opencl/order.hpp",
     "hipcl/manager_opencl/session.hpp",
     "hipcl/manager_opencl/memory.hpp",
+    "hipcl/manager_opencl/launch.hpp",
     "hipcl/manager_opencl/device.hpp",
+    "hipcl/manager_opencl/external_info.hpp",
     "hipcl/manager_opencl/buffers.hpp",
+    "hipcl/manager_opencl/gpu_memory_buffer.hpp",
+    "hipcl/manager_opencl/factory.hpp",
     "hipcl/manager_opencl/programs.hpp",
     "hipcl/manager_opencl/engine.hpp",
     "hipcl/manager_opencl/external.hpp",

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory.hpp"
+#include "launch.hpp"
 
 namespace ManagerOpenCL {
 

@@ -62,8 +62,9 @@ class OpenCLComputeEngine {
         static_assert(std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value, "the argument is a plain value");
         detail::not_null(kernel, "the kernel");
         const auto session = detail::session();
-        const std::lock_guard<std::mutex> lock(session->launching);
+        const std::lock_guard<std::mutex> lock(session->order->launching);
         CheckCLError(session->cl.SetKernelArg(kernel, arg_index, sizeof value, &value), "clSetKernelArg");
+        session->order->arguments.clear(kernel, arg_index);
     }
 
     std::unique_ptr<GPUMemoryBuffer> CreateBuffer(std::size_t num_elements, MemoryType type = MemoryType::GPU_READ_WRITE) {
@@ -89,13 +90,13 @@ class OpenCLComputeEngine {
     void ExecuteKernel(cl_kernel kernel, const std::vector<cl_mem> &buffers,
                        const std::array<std::size_t, 3> &global_work_size,
                        const std::array<std::size_t, 3> &local_work_size) {
-        launch(kernel, buffers, global_work_size, local_work_size).wait();
+        launch(kernel, buffers, global_work_size, local_work_size)->wait();
     }
     // Does not wait. The caller releases the event.
     cl_event ExecuteKernelAsync(cl_kernel kernel, const std::vector<cl_mem> &buffers,
                                 const std::array<std::size_t, 3> &global_work_size,
                                 const std::array<std::size_t, 3> &local_work_size) {
-        return launch(kernel, buffers, global_work_size, local_work_size).release();
+        return launch(kernel, buffers, global_work_size, local_work_size)->given();
     }
 
     void Flush() { CommandQueuePool::FlushAll(); }
@@ -158,8 +159,8 @@ class OpenCLComputeEngine {
   private:
     OpenCLComputeEngine() = default;
 
-    detail::Event launch(cl_kernel kernel, const std::vector<cl_mem> &buffers, const std::array<std::size_t, 3> &global,
-                         const std::array<std::size_t, 3> &local) {
+    detail::EventPtr launch(cl_kernel kernel, const std::vector<cl_mem> &buffers, const std::array<std::size_t, 3> &global,
+                            const std::array<std::size_t, 3> &local) {
         auto event = detail::launched(detail::session(), CommandQueuePool::own_next(), kernel, buffers, global, local);
         launches_++;
         return event;

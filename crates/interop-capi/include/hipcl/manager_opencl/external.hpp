@@ -15,7 +15,8 @@
 
 namespace ManagerOpenCL {
 
-// A queue of another owner. Hand-offs to HIP wait for it as long as this lives.
+// A queue that the program enqueues commands of its own on. Hand-offs to HIP, transfers and launches run after those
+// commands, as far as they were enqueued while this lives.
 class ExternalQueueWrapper {
   public:
     // In order, and of this program's own context or a registered one.
@@ -25,6 +26,7 @@ class ExternalQueueWrapper {
                                                detail::QUEUE_CONTEXT, "clGetCommandQueueInfo(CL_QUEUE_CONTEXT)");
         session_ = detail::session_of(context_);
         queue_ = session_->known(external_queue);
+        queue_->is_given = queue_->is_foreign = true;
     }
 
     cl_command_queue Get() const { return queue_->raw; }
@@ -32,7 +34,7 @@ class ExternalQueueWrapper {
     void Flush() { CheckCLError(session_->cl.Flush(queue_->raw), "clFlush"); }
     void Finish() { queue_->handle.finish(); }
     // Complete when everything that is on the queue by now is done. The caller releases it.
-    cl_event RecordEvent() { return marked(*session_, queue_->raw).release(); }
+    cl_event RecordEvent() { return detail::marked(session_->order->cl, queue_->raw)->given(); }
     // What is enqueued from now on runs after the event, which is of the same context.
     void WaitForEvent(cl_event event) {
         detail::not_null(event, "the event");
@@ -46,17 +48,10 @@ class ExternalQueueWrapper {
         const auto context = detail::queried<cl_context>(session_->cl.GetCommandQueueInfo, other, detail::QUEUE_CONTEXT,
                                                          "clGetCommandQueueInfo(CL_QUEUE_CONTEXT)");
         if (context != context_) return CheckCLError(session_->cl.Finish(other), "clFinish");
-        const detail::Event event = marked(*session_, other);
-        CheckCLError(session_->cl.Flush(other), "clFlush");
-        WaitForEvent(event.get());
+        WaitForEvent(detail::marked(session_->order->cl, other)->get());
     }
 
   private:
-    static detail::Event marked(detail::Session &session, cl_command_queue queue) {
-        cl_event event = nullptr;
-        CheckCLError(session.cl.EnqueueMarkerWithWaitList(queue, 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
-        return detail::Event(session.shared_from_this(), event);
-    }
     cl_context context_ = nullptr;
     std::shared_ptr<detail::Session> session_;
     std::shared_ptr<detail::KnownQueue> queue_;
@@ -91,23 +86,22 @@ class QueueOf {
     cl_command_queue own_ = nullptr;
 };
 
-// That the memory, if it is this header's, is OpenCL's, and that its commands and those on the program's queues
-// are done.
-inline void claim(const ExternalBufferInfo &info, cl_mem buffer) {
-    std::shared_ptr<Session> session;
-    {
-        const std::lock_guard<std::mutex> lock(process().mutex);
-        const auto other = process().others.find(info.context);
-        session = other == process().others.end() ? process().session : other->second;
-    }
-    if (!session) return;
-    if (const auto memory = session->memory_of(buffer)) {
-        (void)memory->object();
-        memory->finish();
-        for (const auto &queue : session->queues()) {
-            if (queue->is_given) queue->handle.finish();
-        }
-    }
+// The context's order, if a bridge on it is open.
+inline std::shared_ptr<Order> order_of(cl_context context) {
+    const std::lock_guard<std::mutex> lock(process().mutex);
+    const auto other = process().others.find(context);
+    if (other != process().others.end()) return other->second->order;
+    const auto &session = process().session;
+    return session && session->native.context == context ? session->order : nullptr;
+}
+
+// That the bytes are OpenCL's, and that the commands of this header on them and those on the program's queues are done.
+inline void claim(const OpenCL &cl, const ExternalBufferInfo &info, cl_mem buffer, const char *operation) {
+    const auto order = order_of(info.context);
+    if (!order) return;
+    const Bytes bytes = Bytes::of(cl, buffer);
+    for (const auto &memory : order->registry.meeting(bytes)) memory->take_for(operation);
+    order->wait_for(bytes);
 }
 
 inline void check_size(const ExternalBufferInfo &info, std::size_t offset, std::size_t size, const char *operation) {
@@ -151,7 +145,7 @@ class CLBufferBridge {
         if (!info.is_svm_compatible || session->cl.EnqueueSVMMemcpy == nullptr) return false;
         check(info, 0, size_bytes, host_buffer, read);
         const detail::QueueOf queue(session, info, external_context, external_queue);
-        detail::claim(info, external_buffer);
+        detail::claim(session->cl, info, external_buffer, "TryCopySVM");
         void *const to = read ? host_buffer : info.host_ptr;
         const void *const from = read ? info.host_ptr : host_buffer;
         CheckCLError(session->cl.EnqueueSVMMemcpy(queue.get(), 1, to, from, size_bytes, 0, nullptr, nullptr),
@@ -177,7 +171,7 @@ class CLBufferBridge {
         check(info, offset, size, host, read);
         if (size == 0) return;
         const detail::QueueOf queue(session, info, context, raw_queue);
-        detail::claim(info, buffer);
+        detail::claim(session->cl, info, buffer, read ? "CopyFromExternal" : "CopyToExternal");
         if (read) {
             CheckCLError(session->cl.EnqueueReadBuffer(queue.get(), buffer, 1, offset, size, host, 0, nullptr, nullptr),
                          "clEnqueueReadBuffer");
@@ -203,8 +197,8 @@ class BufferBridge {
         detail::check_size(to, 0, size_bytes, "CopyBetweenContexts, destination");
         if (size_bytes == 0) return;
         const detail::QueueOf source(session, from, src_ctx, src_queue), target(session, to, dst_ctx, dst_queue);
-        detail::claim(from, src);
-        detail::claim(to, dst);
+        detail::claim(cl, from, src, "CopyBetweenContexts");
+        detail::claim(cl, to, dst, "CopyBetweenContexts");
         if (from.context == to.context) {
             CheckCLError(cl.Finish(source.get()), "clFinish");
             CheckCLError(cl.EnqueueCopyBuffer(target.get(), src, dst, 0, 0, size_bytes, 0, nullptr, nullptr),

@@ -98,8 +98,9 @@ constexpr cl_uint DEVICE_TYPE = 0x1000, DEVICE_MAX_COMPUTE_UNITS = 0x1002, DEVIC
                   DEVICE_NAME = 0x102B, DEVICE_VENDOR = 0x102C, DRIVER_VERSION = 0x102D, DEVICE_VERSION = 0x102F,
                   DEVICE_SVM_CAPABILITIES = 0x1053, CONTEXT_DEVICES = 0x1081, QUEUE_CONTEXT = 0x1090,
                   QUEUE_DEVICE = 0x1091, MEM_TYPE = 0x1100, MEM_FLAGS = 0x1101, MEM_SIZE = 0x1102, MEM_HOST_PTR = 0x1103,
-                  MEM_CONTEXT = 0x1106, MEM_USES_SVM_POINTER = 0x1109, MEM_OBJECT_BUFFER = 0x10F0,
-                  PROGRAM_KERNEL_NAMES = 0x1168, PROGRAM_BUILD_LOG = 0x1183;
+                  MEM_CONTEXT = 0x1106, MEM_ASSOCIATED_MEMOBJECT = 0x1107, MEM_OFFSET = 0x1108,
+                  MEM_USES_SVM_POINTER = 0x1109, MEM_OBJECT_BUFFER = 0x10F0, PROGRAM_KERNEL_NAMES = 0x1168,
+                  PROGRAM_BUILD_LOG = 0x1183, EVENT_COMMAND_EXECUTION_STATUS = 0x11D3;
 constexpr cl_int INVALID_KERNEL_NAME = -46;
 constexpr cl_map_flags MAP_READ = 1, MAP_WRITE = 2;
 
@@ -179,6 +180,7 @@ struct OpenCL {
     cl_int (*EnqueueMarkerWithWaitList)(cl_command_queue, cl_uint, const cl_event *, cl_event *) = nullptr;
     cl_int (*EnqueueBarrierWithWaitList)(cl_command_queue, cl_uint, const cl_event *, cl_event *) = nullptr;
     cl_int (*WaitForEvents)(cl_uint, const cl_event *) = nullptr;
+    cl_int (*GetEventInfo)(cl_event, cl_uint, std::size_t, void *, std::size_t *) = nullptr;
     cl_int (*RetainEvent)(cl_event) = nullptr;
     cl_int (*ReleaseEvent)(cl_event) = nullptr;
     cl_int (*Flush)(cl_command_queue) = nullptr;
@@ -208,6 +210,7 @@ struct OpenCL {
         load(platform, 37, ReleaseKernel);
         load(platform, 38, SetKernelArg);
         load(platform, 41, WaitForEvents);
+        load(platform, 42, GetEventInfo);
         load(platform, 43, RetainEvent);
         load(platform, 44, ReleaseEvent);
         load(platform, 46, Flush);

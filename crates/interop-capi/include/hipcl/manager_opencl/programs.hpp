@@ -9,8 +9,9 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 
-#include "buffers.hpp"
+#include "factory.hpp"
 
 namespace ManagerOpenCL {
 
@@ -35,29 +36,39 @@ class KernelProgram {
     KernelProgram(const KernelProgram &) = delete;
     KernelProgram &operator=(const KernelProgram &) = delete;
     ~KernelProgram() {
-        for (const auto &kernel : kernels_) check(session_->cl.ReleaseKernel(kernel.second), "clReleaseKernel");
+        for (const auto &named : kernels_) {
+            for (const auto &kernel : named.second) {
+                session_->order->forget(kernel.second);
+                check(session_->cl.ReleaseKernel(kernel.second), "clReleaseKernel");
+            }
+        }
         check(session_->cl.ReleaseProgram(native_), "clReleaseProgram");
     }
 
-    // One kernel object for each name, which lives as long as the program.
+    // One kernel object for each name and calling thread, which lives as long as the program. Arguments belong to the
+    // kernel object, and OpenCL does not set them on two threads at once: each thread asks for its own.
     cl_kernel GetOrCreateKernel(const std::string &kernel_name) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        const auto found = kernels_.find(kernel_name);
-        if (found != kernels_.end()) return found->second;
+        const auto named = kernels_.find(kernel_name);
+        if (named != kernels_.end()) {
+            const auto found = named->second.find(std::this_thread::get_id());
+            if (found != named->second.end()) return found->second;
+        }
         cl_int error = CL_SUCCESS;
         const cl_kernel kernel = session_->cl.CreateKernel(native_, kernel_name.c_str(), &error);
         if (error == detail::INVALID_KERNEL_NAME) {
             throw OpenCLError("the program has no kernel `" + kernel_name + "`; it has: " + kernel_names(), error);
         }
         CheckCLError(error, "clCreateKernel(" + kernel_name + ")");
-        return kernels_[kernel_name] = kernel;
+        return kernels_[kernel_name][std::this_thread::get_id()] = kernel;
     }
     cl_program GetProgram() const { return native_; }
-    // Whether the kernel was created already.
+    // Whether a kernel of this name was created already.
     bool HasKernel(const std::string &kernel_name) const {
         const std::lock_guard<std::mutex> lock(mutex_);
         return kernels_.count(kernel_name) != 0;
     }
+    // Names, on however many threads.
     std::size_t GetKernelCount() const {
         const std::lock_guard<std::mutex> lock(mutex_);
         return kernels_.size();
@@ -95,7 +106,7 @@ class KernelProgram {
     cl_program native_ = nullptr;
     hipcl::Program shared_;
     mutable std::mutex mutex_;
-    std::map<std::string, cl_kernel> kernels_;
+    std::map<std::string, std::map<std::thread::id, cl_kernel>> kernels_;
 };
 
 // Programs by their whole source.

@@ -1,9 +1,8 @@
-// The bridge that everything runs on, and the queues that hand-offs wait for. Include hipcl/manager_opencl.hpp.
+// The bridge that everything runs on, and which one a context has. Include hipcl/manager_opencl.hpp.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef HIPCL_MANAGER_OPENCL_SESSION_HPP
 #define HIPCL_MANAGER_OPENCL_SESSION_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,24 +12,12 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "opencl.hpp"
+#include "order.hpp"
 
 namespace ManagerOpenCL {
 
 namespace detail {
-
-class Memory;
-
-// A queue that a hand-off waits for.
-struct KnownQueue {
-    KnownQueue(hipcl::Queue handle, cl_command_queue raw) : handle(std::move(handle)), raw(raw) {}
-    hipcl::Queue handle;
-    const cl_command_queue raw;
-    // Whether the program has it, and may have enqueued commands of its own.
-    std::atomic<bool> is_given{false};
-};
 
 // A bridge, OpenCL's functions, and what runs on them.
 class Session : public std::enable_shared_from_this<Session> {
@@ -51,13 +38,13 @@ class Session : public std::enable_shared_from_this<Session> {
     static std::shared_ptr<Session> adopt(cl_context context, cl_device_id device, cl_command_queue queue) {
         auto session = std::make_shared<Session>(hipcl::Bridge::adopt(context, device, queue, nullptr));
         (void)session->give_main();
+        session->main->is_foreign = true;
         return session;
     }
 
     explicit Session(hipcl::Bridge opened)
-        : bridge(std::move(opened)), native(bridge.native()), cl(native.platform, native.device), lending(bridge.queue()),
-          main(std::make_shared<KnownQueue>(bridge.main_queue(), native.queue)) {
-        queues_.push_back(main);
+        : bridge(std::move(opened)), native(bridge.native()), order(Order::of(native)), cl(*order->cl),
+          lending(bridge.queue()), main(known_main()) {
         best_route_ = bridge.alloc<float>(1).info().route;
     }
     Session(const Session &) = delete;
@@ -65,7 +52,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
     hipcl::Bridge bridge;
     const hipcl_native_handles native;
-    const OpenCL cl;
+    const std::shared_ptr<Order> order;
+    const OpenCL &cl;
     // Accesses for OpenCL begin on this queue, which runs nothing else.
     hipcl::Queue lending;
     const std::shared_ptr<KnownQueue> main;
@@ -76,21 +64,15 @@ class Session : public std::enable_shared_from_this<Session> {
     std::shared_ptr<KnownQueue> new_queue() {
         hipcl::Queue handle = bridge.queue();
         const cl_command_queue raw = handle.native();
-        return remember(std::move(handle), raw);
+        return order->queues->add(std::move(handle), raw);
     }
 
     // Hand-offs wait for this queue as long as the result lives.
     std::shared_ptr<KnownQueue> known(cl_command_queue raw) {
         not_null(raw, "the command queue");
-        {
-            const std::lock_guard<std::mutex> lock(mutex_);
-            for (const auto &weak : queues_) {
-                auto queue = weak.lock();
-                if (queue && queue->raw == raw) return queue;
-            }
-        }
-        auto queue = remember(bridge.adopt(raw), raw);
-        queue->is_given = true;
+        if (auto queue = order->queues->find(raw)) return queue;
+        auto queue = order->queues->add(bridge.adopt(raw), raw);
+        queue->is_given = queue->is_foreign = true;
         return queue;
     }
     // The main queue, for the program.
@@ -100,34 +82,7 @@ class Session : public std::enable_shared_from_this<Session> {
     }
 
     // Waits for everything that was enqueued.
-    void finish_all() {
-        for (const auto &queue : queues()) queue->handle.finish();
-    }
-
-    std::vector<std::shared_ptr<KnownQueue>> queues() {
-        std::vector<std::shared_ptr<KnownQueue>> living;
-        const std::lock_guard<std::mutex> lock(mutex_);
-        for (const auto &weak : queues_) {
-            if (auto queue = weak.lock()) living.push_back(std::move(queue));
-        }
-        return living;
-    }
-
-    void remember(cl_mem object, const std::shared_ptr<Memory> &memory) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        memories_[object] = memory;
-    }
-    void forget(cl_mem object) noexcept {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        const auto found = memories_.find(object);
-        if (found != memories_.end() && found->second.expired()) memories_.erase(found);
-    }
-    // The memory of a cl_mem that this header gave out; null for another one.
-    std::shared_ptr<Memory> memory_of(cl_mem object) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        const auto found = memories_.find(object);
-        return found == memories_.end() ? nullptr : found->second.lock();
-    }
+    void finish_all() { order->queues->finish(); }
 
     // What this header has copied by OpenCL's functions, which the bridge does not see.
     void count_input(std::size_t bytes) noexcept { input_ += bytes; }
@@ -167,65 +122,74 @@ class Session : public std::enable_shared_from_this<Session> {
         return taken + bridge.take_deferred_errors();
     }
 
-    // Guards the arguments of kernels until the launch that uses them, and the order of commands. Nothing waits under it.
-    std::mutex launching;
-
   private:
-    std::shared_ptr<KnownQueue> remember(hipcl::Queue handle, cl_command_queue raw) {
-        auto queue = std::make_shared<KnownQueue>(std::move(handle), raw);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        queues_.erase(std::remove_if(queues_.begin(), queues_.end(), [](const auto &weak) { return weak.expired(); }),
-                      queues_.end());
-        queues_.push_back(queue);
-        return queue;
+    // Another bridge on the context may have the queue already.
+    std::shared_ptr<KnownQueue> known_main() {
+        auto queue = order->queues->find(native.queue);
+        return queue ? queue : order->queues->add(bridge.main_queue(), native.queue);
     }
 
     hipcl_route best_route_ = HIPCL_ROUTE_AUTO;
     std::atomic<std::uint64_t> input_{0}, result_{0}, data_set_{0};
     std::mutex mutex_;
-    std::vector<std::weak_ptr<KnownQueue>> queues_;
-    std::map<cl_mem, std::weak_ptr<Memory>> memories_;
     std::string deferred_;
 };
 
-// A reference to an event of OpenCL.
-class Event {
-  public:
-    Event() noexcept = default;
-    // Takes the reference over.
-    Event(std::shared_ptr<Session> session, cl_event raw) noexcept : session_(std::move(session)), raw_(raw) {}
-    Event(Event &&other) noexcept : session_(std::move(other.session_)), raw_(std::exchange(other.raw_, nullptr)) {}
-    Event &operator=(Event &&other) noexcept {
-        if (this != &other) {
-            reset();
-            session_ = std::move(other.session_);
-            raw_ = std::exchange(other.raw_, nullptr);
-        }
-        return *this;
-    }
-    Event(const Event &) = delete;
-    Event &operator=(const Event &) = delete;
-    ~Event() { reset(); }
-
-    cl_event get() const noexcept { return raw_; }
-    // The reference, which is the caller's from now on.
-    cl_event release() noexcept { return std::exchange(raw_, nullptr); }
-    Event share() const {
-        if (raw_ == nullptr) return Event();
-        CheckCLError(session_->cl.RetainEvent(raw_), "clRetainEvent");
-        return Event(session_, raw_);
-    }
-    void wait() const {
-        if (raw_ != nullptr) CheckCLError(session_->cl.WaitForEvents(1, &raw_), "clWaitForEvents");
-    }
-
-  private:
-    void reset() noexcept {
-        if (raw_ != nullptr) (void)session_->cl.ReleaseEvent(std::exchange(raw_, nullptr));
-    }
-    std::shared_ptr<Session> session_;
-    cl_event raw_ = nullptr;
+// What is one in a process.
+struct Process {
+    std::mutex mutex;
+    std::shared_ptr<Session> session;
+    DeviceType type = DeviceType::GPU;
+    // Contexts of others, by ExternalContextManager.
+    std::map<cl_context, std::shared_ptr<Session>> others;
 };
+
+// Never destroyed: at the end of the process the drivers may be gone before it.
+inline Process &process() {
+    static Process *const one = new Process;
+    return *one;
+}
+
+inline std::shared_ptr<Session> session_if_open() {
+    const std::lock_guard<std::mutex> lock(process().mutex);
+    return process().session;
+}
+
+inline std::shared_ptr<Session> session() {
+    auto open = session_if_open();
+    if (!open) throw OpenCLError("OpenCL is not initialised; call OpenCLComputeEngine::Initialize() first");
+    return open;
+}
+
+// The session of a context, if it is this program's own or registered.
+inline std::shared_ptr<Session> session_of(cl_context context) {
+    not_null(context, "the context");
+    const std::lock_guard<std::mutex> lock(process().mutex);
+    if (process().session && process().session->native.context == context) return process().session;
+    const auto found = process().others.find(context);
+    if (found != process().others.end()) return found->second;
+    throw OpenCLError("the context is not this program's own: pass it to ExternalContextManager::RegisterExternalContext() "
+                      "or OpenCLCore::InitializeFromContext(), or copy with BufferBridge::CopyBetweenContexts()");
+}
+
+inline cl_context context_of(const OpenCL &cl, cl_mem buffer) {
+    not_null(buffer, "the buffer");
+    return queried<cl_context>(cl.GetMemObjectInfo, buffer, MEM_CONTEXT, "clGetMemObjectInfo(CL_MEM_CONTEXT)");
+}
+
+inline std::string device_text(const Session &session, cl_uint what) {
+    const cl_device_id device = session.native.device;
+    std::size_t bytes = 0;
+    CheckCLError(session.cl.GetDeviceInfo(device, what, 0, nullptr, &bytes), "clGetDeviceInfo");
+    std::string text(bytes, '\0');
+    if (bytes != 0) CheckCLError(session.cl.GetDeviceInfo(device, what, bytes, &text[0], nullptr), "clGetDeviceInfo");
+    const std::size_t end = text.find('\0');
+    return end == std::string::npos ? text : text.substr(0, end);
+}
+
+template <class T> T device_value(const Session &session, cl_uint what) {
+    return queried<T>(session.cl.GetDeviceInfo, session.native.device, what, "clGetDeviceInfo");
+}
 
 } // namespace detail
 
