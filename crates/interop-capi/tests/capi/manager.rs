@@ -59,13 +59,22 @@ fn the_manager_header_is_cpp17_without_a_warning_of_clang() {
     compiles(CLANGPP, "the_manager_header_is_cpp17_without_a_warning_of_clang");
 }
 
+fn tried_by_all(program: &str, test: &str) {
+    for compiler in CPP_COMPILERS {
+        let name = format!("{test}-{}", compiler.program);
+        tried_by(compiler, &crate_folder().join("tests/c").join(program), &[], &name);
+    }
+}
+
 #[test]
 fn the_manager_keeps_its_rules_with_other_owners_contexts_and_threads() {
     let test = "the_manager_keeps_its_rules_with_other_owners_contexts_and_threads";
-    for compiler in CPP_COMPILERS {
-        let name = format!("{test}-{}", compiler.program);
-        tried_by(compiler, &crate_folder().join("tests/c/manager.cpp"), &[], &name);
-    }
+    tried_by_all("manager.cpp", test);
+}
+
+#[test]
+fn commands_on_common_bytes_run_in_the_order_of_the_calls() {
+    tried_by_all("ordering.cpp", "commands_on_common_bytes_run_in_the_order_of_the_calls");
 }
 
 /// The lines of a program that are in both of its forms, those of the old form only, and those of the new form only.
