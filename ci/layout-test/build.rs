@@ -12,11 +12,12 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 /// The crates, and the files of each that declare types and constants.
-const CRATES: [(&str, &[&str]); 4] = [
+const CRATES: [(&str, &[&str]); 5] = [
     ("hip-sys", &["types.rs", "constants.rs"]),
     ("rocblas-sys", &["types.rs"]),
     ("rocsolver-sys", &["types.rs"]),
     ("hsa-sys", &["types.rs"]),
+    ("rccl-sys", &["types.rs"]),
 ];
 
 fn main() {

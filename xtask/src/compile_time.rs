@@ -9,7 +9,14 @@ use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, package_of, seconds};
 
 /// Their tables have thousands of function types, so a careless change to the generator shows here first.
-const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "hsa-sys", "rocblas-sys", "rocsolver-sys"];
+const CRATES: [&str; 6] = [
+    "rocm-loader",
+    "hip-sys",
+    "hsa-sys",
+    "rocblas-sys",
+    "rocsolver-sys",
+    "rccl-sys",
+];
 
 /// The longest acceptable wait for a user of the crate, on two cores.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -143,6 +143,7 @@ mod tests {
             "hip-sys",
             "rocblas-sys",
             "rocsolver-sys",
+            "rccl-sys",
             "hsa-sys",
             "hip",
             "rocblas",

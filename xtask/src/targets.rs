@@ -6,7 +6,14 @@ use crate::error::{Error, Result};
 use crate::workspace::{Workspace, cargo, package_of};
 
 /// The crates that support it.
-const CRATES: [&str; 5] = ["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"];
+const CRATES: [&str; 6] = [
+    "rocm-loader",
+    "hip-sys",
+    "rocblas-sys",
+    "rocsolver-sys",
+    "hsa-sys",
+    "rccl-sys",
+];
 
 /// A system, and which parts of the crates it supports.
 struct Target {

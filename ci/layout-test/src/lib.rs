@@ -70,6 +70,11 @@ pub fn all() -> Vec<Bindings> {
             headers: &["hsa/hsa.h", "hsa/hsa_ext_amd.h", "hsa/hsa_ext_finalize.h"],
             claims: with_symbols(hsa_sys(), &[hsa_sys::Api::SYMBOLS]),
         },
+        Bindings {
+            name: "rccl-sys",
+            headers: &["rccl/rccl.h"],
+            claims: with_symbols(rccl_sys(), &[rccl_sys::Api::SYMBOLS]),
+        },
     ]
 }
 

@@ -71,7 +71,7 @@ const ROCBLAS: Reused = Reused {
     names: "_?rocblas_handle",
 };
 
-const CRATES: [Bound; 4] = [
+const CRATES: [Bound; 5] = [
     Bound {
         name: "hip-sys",
         symbols: "hip",
@@ -154,6 +154,21 @@ const CRATES: [Bound; 4] = [
         counts_before_6: &[],
         // A table that is filled up to the length its caller gives.
         may_grow: &["hsa_ext_images_1_pfn_s"],
+        cplusplus: None,
+        markers: &[],
+    },
+    Bound {
+        name: "rccl-sys",
+        symbols: "rccl",
+        package: "librccl-dev",
+        headers: &["rccl/rccl.h"],
+        // Each function has a twin for profilers whose name begins with `p`; it is left out.
+        names: "(nccl|NCCL|RCCL|msccl).*",
+        reused: &[HIP],
+        extended: &[],
+        renamed_before_6: &[],
+        counts_before_6: &[],
+        may_grow: &[],
         cplusplus: None,
         markers: &[],
     },
@@ -304,6 +319,8 @@ impl Bound {
             .allowlist_var(self.names)
             // The version of the headers says nothing about the library that is loaded.
             .blocklist_item(".*_(INTERFACE_)?VERSION(_.*)?")
+            // Of its version too; and what no structure of RCCL uses.
+            .blocklist_item("NCCL_(MAJOR|MINOR|PATCH|SUFFIX|UNDEF_FLOAT)")
             .blocklist_item("HIP_DEPRECATED_MSG");
         for reused in self.reused {
             builder = builder
@@ -368,7 +385,7 @@ fn builder(include: &Path) -> Result<bindgen::Builder> {
         // A C enum without a name only defines numbers.
         .constified_enum("_bindgen_ty_.*")
         .prepend_enum_name(false)
-        .must_use_type("hipError_t|hiprtcResult|rocblas_status_?|hsa_status_t")
+        .must_use_type("hipError_t|hiprtcResult|rocblas_status_?|hsa_status_t|ncclResult_t")
         .derive_default(true)
         .generate_comments(false)
         .layout_tests(true)

@@ -14,9 +14,6 @@ use super::since::Lists;
 use super::tables::Table;
 use super::wrap::wrap;
 
-/// The release whose functions, called as it calls them, a visitor gets.
-const MODEL: &str = "6.4";
-
 /// A symbol that distinguishes the releases from `major` on from older ones, however the library was found.
 pub struct Marker {
     pub major: u32,
@@ -47,9 +44,10 @@ impl Marker {
 /// The list as a macro: `functions.rs` has `for_each_function!`.
 pub fn render(table: &Table, functions: &[&MergedFunction], markers: &[Marker], lists: &Lists) -> Result<String> {
     let prefix = table.file.trim_end_matches("functions.rs");
+    let model = table.model;
     let (ty, list) = (table.name, format!("for_each_{prefix}function"));
     let mut text = format!(
-        "/// Hands each function that ROCm {MODEL} declares for [`{ty}`](crate::{ty}) to the macro `$with`: its symbol and\n\
+        "/// Hands each function that ROCm {model} declares for [`{ty}`](crate::{ty}) to the macro `$with`: its symbol and\n\
          /// signature there, and after `=` its slot.\n\
          ///\n\
          /// The types are this crate's, and the caller must have them in scope. What Rust cannot define is left out:\n\
@@ -65,7 +63,7 @@ pub fn render(table: &Table, functions: &[&MergedFunction], markers: &[Marker], 
         if let Some(name) = alias(&function.function.sig.ident) {
             text += &format!("            #[doc(alias = {name:?})]\n");
         }
-        let keywords = match is_of_the_model(function) {
+        let keywords = match is_of_the_model(function, model) {
             true => "pub",
             false => "pub other",
         };
@@ -120,10 +118,10 @@ fn signature(function: &MergedFunction) -> Result<String> {
     Ok(line.trim_end().trim_end_matches(';').to_owned())
 }
 
-fn is_of_the_model(function: &MergedFunction) -> bool {
+fn is_of_the_model(function: &MergedFunction, model: &str) -> bool {
     let signature = &function.function.sig;
     let returns = !matches!(&signature.output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)));
-    function.declared.contains(&MODEL) && returns && signature.variadic.is_none()
+    function.declared.contains(&model) && returns && signature.variadic.is_none()
 }
 
 fn note(function: &MergedFunction, lists: &Lists) -> Option<String> {

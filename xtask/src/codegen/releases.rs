@@ -116,6 +116,11 @@ pub const RELEASES: [Release; 5] = [
                 sha256: &["210550164784b6f12067b6cfd8a9386f6855d12a5fdd768b14839c85c35e48c0"],
             },
             Package {
+                name: "librccl-dev",
+                version: "5.4.3-3+b1",
+                sha256: &["87e977a72579fcc891c37be5169f051699b9ab3822bef1331f6d33a0e66fd571"],
+            },
+            Package {
                 name: "librocblas-dev",
                 version: "5.5.1+dfsg-7",
                 sha256: &["6807acd8e4bcc065559d60e78fb7cd62cd7379da68a5fdcd934410f7f08f5df2"],
@@ -143,6 +148,15 @@ pub const RELEASES: [Release; 5] = [
                     name: "libhsa-runtime64-1",
                     version: "6.1.2-3",
                     sha256: &["5633b84b2f6527b19d70db064cfbbaf37b426f3a1a826316de115c8acb8c196d"],
+                },
+            },
+            Library {
+                name: "rccl",
+                file: "librccl",
+                package: Package {
+                    name: "librccl1",
+                    version: "5.4.3-3+b1",
+                    sha256: &["735e8e0a69f88489bdbd0a8b69bc75a376da92f1129b9ed80a38c99726bfe3a7"],
                 },
             },
             Library {
@@ -255,6 +269,11 @@ pub const RELEASES: [Release; 5] = [
                 sha256: &["18b204f235cfb402833ecfc4c8a3d80842c038df3925e4e0148173a70e3d4c32"],
             },
             Package {
+                name: "librccl-dev",
+                version: "7.2.4-1~exp3",
+                sha256: &["c224353521f931fc9e9eb0800e401d5dde27d428a144f86d3766e52b9f40fdd5"],
+            },
+            Package {
                 name: "librocblas-dev",
                 version: "7.2.4-1~exp1",
                 sha256: &["615ad67764a3dcfef8db7ac5b24458222bc0b1bb69b2fbf5a50c04bc74fc75b0"],
@@ -291,6 +310,15 @@ pub const RELEASES: [Release; 5] = [
                     name: "libhsa-runtime64-1",
                     version: "7.2.4+dfsg-1~exp1",
                     sha256: &["5298b55763e0f756f154f4fb9e142b0a93cb8584ef57e6f26127d295e9d08641"],
+                },
+            },
+            Library {
+                name: "rccl",
+                file: "librccl",
+                package: Package {
+                    name: "librccl1",
+                    version: "7.2.4-1~exp3",
+                    sha256: &["505da86bed73fa221b97681410dcdb25a6a4b05be9bf40023a976ba9936f060f"],
                 },
             },
             Library {

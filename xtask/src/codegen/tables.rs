@@ -20,10 +20,16 @@ pub struct Table {
     pub headers: &'static str,
     /// The folders of the library's symbol lists there; of several the first that has the release.
     pub libraries: &'static [&'static str],
+    /// The release whose functions, called as it calls them, a visitor gets: the one that the host platform models.
+    #[cfg_attr(
+        not(feature = "codegen"),
+        expect(dead_code, reason = "only the generator marks them")
+    )]
+    pub model: &'static str,
 }
 
 /// Of one crate's tables, a function's comes first.
-pub const TABLES: [Table; 5] = [
+pub const TABLES: [Table; 6] = [
     Table {
         owner: "hip-sys",
         file: "rtc_functions.rs",
@@ -34,6 +40,7 @@ pub const TABLES: [Table; 5] = [
         headers: "hip",
         // Releases before 6 have it inside HIP's library only.
         libraries: &["hiprtc", "hip"],
+        model: "6.4",
     },
     Table {
         owner: "hip-sys",
@@ -44,6 +51,7 @@ pub const TABLES: [Table; 5] = [
         package: "libamdhip64-dev",
         headers: "hip",
         libraries: &["hip"],
+        model: "6.4",
     },
     Table {
         owner: "rocblas-sys",
@@ -54,6 +62,7 @@ pub const TABLES: [Table; 5] = [
         package: "librocblas-dev",
         headers: "rocblas",
         libraries: &["rocblas"],
+        model: "6.4",
     },
     Table {
         owner: "rocsolver-sys",
@@ -64,6 +73,7 @@ pub const TABLES: [Table; 5] = [
         package: "librocsolver-dev",
         headers: "rocsolver",
         libraries: &["rocsolver"],
+        model: "6.4",
     },
     Table {
         owner: "hsa-sys",
@@ -74,6 +84,19 @@ pub const TABLES: [Table; 5] = [
         package: "libhsa-runtime-dev",
         headers: "hsa",
         libraries: &["hsa"],
+        model: "6.4",
+    },
+    Table {
+        owner: "rccl-sys",
+        file: "functions.rs",
+        name: "Api",
+        prefixes: &["nccl", "msccl"],
+        what: "RCCL",
+        package: "librccl-dev",
+        headers: "rccl",
+        libraries: &["rccl"],
+        // No suite of Debian has the RCCL of 6.4.
+        model: "7.2",
     },
 ];
 

@@ -13,7 +13,7 @@ use crate::codegen::archive::Archive;
 use crate::codegen::releases::{Library, RELEASES};
 
 /// The beginnings of the C names that the libraries' headers declare; everything else is internal.
-const PREFIXES: [&str; 5] = ["hip", "__hip", "hsa_", "rocblas_", "rocsolver_"];
+const PREFIXES: [&str; 7] = ["hip", "__hip", "hsa_", "rocblas_", "rocsolver_", "nccl", "msccl"];
 
 /// Renews every list. Packages and unpacked libraries are removed again one by one: together they are gigabytes.
 pub fn run(root: &Path, work: &Path) -> Result<()> {

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("rocblas-sys", &["rocm-loader", "hip-sys"]),
     ("rocsolver-sys", &["rocm-loader", "hip-sys", "rocblas-sys"]),
     ("hsa-sys", &["rocm-loader"]),
+    ("rccl-sys", &["rocm-loader", "hip-sys"]),
     ("hip-host", &["kernel-cache", "hip-sys", "hsa-sys"]),
     (
         "hip-host-blas",
@@ -81,7 +82,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "interop-capi",
         &["interop", "platform", "hip", "rocblas", "clmgr", "clmgr-fft"],
     ),
-    ("layout-test", &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys"]),
+    (
+        "layout-test",
+        &["hip-sys", "rocblas-sys", "rocsolver-sys", "hsa-sys", "rccl-sys"],
+    ),
     ("book", &[]),
     ("xtask", &[]),
 ];
