@@ -153,6 +153,8 @@ mod tests {
             "interop",
             "hip-host",
             "hip-host-blas",
+            "hip-host-rccl",
+            "rccl",
         ] {
             assert!(names.contains(&name.to_owned()), "{name}");
             assert!(list(name).contains(name), "{name} does not use {name}");

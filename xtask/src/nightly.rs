@@ -22,13 +22,15 @@ struct Part {
 const SHUTTLE: [&str; 4] = ["--skip", "alias::model", "--skip", "pool::model"];
 
 /// Nothing that is tested lies in a dependency, and optimising those takes most of a build.
-const UNOPTIMISED: [&str; 6] = [
+const UNOPTIMISED: [&str; 8] = [
     "--config",
     "profile.dev.package.\"*\".opt-level=0",
     "--config",
     "profile.dev.package.hipcl-hip-host.opt-level=0",
     "--config",
     "profile.dev.package.hipcl-hip-host-blas.opt-level=0",
+    "--config",
+    "profile.dev.package.hipcl-hip-host-rccl.opt-level=0",
 ];
 
 /// Libraries whose tests call no foreign function, or those of their tests that do not.

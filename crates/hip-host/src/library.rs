@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`entry`], [`Code`] | what every C function does around its body: injected faults, no panic across the boundary, the call log |
 //! | [`refused`] | why a call was refused, for `HIP_HOST_LOG` |
-//! | [`begin`], [`check`] | which device a call computes on, and whether it reaches the memory |
+//! | [`begin`], [`ordinal`], [`check`] | which device a call computes on, and whether it reaches the memory |
 //! | [`is_stream`], [`issue`], [`issue_awaited`], [`drain`] | work in the order of a stream |
 //! | [`spread`] | work over the device's threads |
 //!
@@ -56,6 +56,14 @@ fn begin_on(device: Option<&'static Device>) {
         device,
         touched: Vec::new(),
     });
+}
+
+/// The number of the device that a stream works on.
+///
+/// # Errors
+/// As [`begin`].
+pub fn ordinal(stream: hipStream_t) -> Result<usize, hipError_t> {
+    stream::find(stream).map(|stream| stream.device().ordinal)
 }
 
 /// The memory that was checked since the call began.

@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "hip-host-blas",
         &["hip-host", "hip-sys", "rocblas-sys", "rocsolver-sys"],
     ),
+    ("hip-host-rccl", &["hip-host", "hip-sys", "rccl-sys"]),
     ("hip-cuda", &["rocm-loader", "hip-sys", "rocblas-sys", "rocsolver-sys"]),
     (
         "hip-host-capi",
@@ -48,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "rocblas",
         &["rocm-loader", "hip", "hip-sys", "rocblas-sys", "rocsolver-sys"],
     ),
+    ("rccl", &["rocm-loader", "hip", "hip-sys", "rccl-sys"]),
     ("clmgr", &["kernel-cache"]),
     ("clmgr-fft", &["clmgr"]),
     (
@@ -105,6 +107,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
             "rocblas",
         ],
     ),
+    ("rccl", &["hip-host", "hip-host-rccl"]),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),
     // Its code is examples for all of them.

@@ -1,0 +1,421 @@
+//! The ranks of a communicator: who is there, and whose calls belong together.
+//!
+//! A call gets its place when it is issued: the n-th collective of its rank, or the n-th message to or from a peer. It
+//! arrives there when its stream gets to it. The last to arrive does the work for all, and the others wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::limit::time_limit;
+use crate::operation::{Kind, Operation};
+use crate::status::{Failure, Outcome};
+use crate::transfer;
+
+/// Who belongs together.
+pub(crate) struct Clique {
+    ranks: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// The device of each rank that is there.
+    joined: Vec<Option<i32>>,
+    members: Vec<Member>,
+    collectives: HashMap<u64, Vec<Option<Arrival>>>,
+    sends: HashMap<Message, Arrival>,
+    recvs: HashMap<Message, Arrival>,
+    /// The first; it stays.
+    failure: Option<Arc<Failure>>,
+    /// Whether the failure is an abort, which ends the work of streams without failing them.
+    aborted: bool,
+}
+
+/// What is known of one rank.
+#[derive(Default, Clone)]
+struct Member {
+    collectives: u64,
+    sends: HashMap<usize, u64>,
+    recvs: HashMap<usize, u64>,
+    /// Calls that were issued and have not ended.
+    under_way: usize,
+    gone: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Message {
+    from: usize,
+    to: usize,
+    number: u64,
+}
+
+/// Where a call belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Collective(u64),
+    Message(Message),
+}
+
+/// One rank's call, waiting for the others.
+#[derive(Clone)]
+struct Arrival {
+    operation: Operation,
+    ticket: Arc<Ticket>,
+}
+
+/// How far an operation is. Changed under the clique's lock.
+#[derive(Default)]
+pub(crate) struct Ticket(AtomicU8);
+
+const WAITING: u8 = 0;
+/// Its memory is in use, so its rank may not leave.
+const RUNNING: u8 = 1;
+const DONE: u8 = 2;
+
+impl Ticket {
+    fn set(&self, stage: u8) {
+        self.0.store(stage, Ordering::Relaxed);
+    }
+
+    fn stage(&self) -> u8 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Clique {
+    pub(crate) fn new(ranks: usize) -> Arc<Self> {
+        Arc::new(Self {
+            ranks,
+            state: Mutex::new(State {
+                joined: vec![None; ranks],
+                members: vec![Member::default(); ranks],
+                collectives: HashMap::new(),
+                sends: HashMap::new(),
+                recvs: HashMap::new(),
+                failure: None,
+                aborted: false,
+            }),
+            changed: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Whether nobody is missing.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state.lock().joined.iter().all(Option::is_some)
+    }
+
+    /// Adds a rank that expects `ranks` of them. A fault is everybody's.
+    pub(crate) fn join(&self, rank: usize, ranks: usize, device: i32) -> Outcome {
+        let mut state = self.state.lock();
+        state.check()?;
+        let fault = if ranks != self.ranks {
+            Some(format!("rank {rank} expects {ranks} ranks, another one {}", self.ranks))
+        } else if state.joined[rank].is_some() {
+            Some(format!("rank {rank} joins twice"))
+        } else {
+            let same = state.joined.iter().position(|other| *other == Some(device));
+            same.map(|other| format!("ranks {other} and {rank} are both on device {device}: give each its own"))
+        };
+        if let Some(fault) = fault {
+            self.fail(&mut state, Failure::usage(format!("ncclCommInitRank: {fault}")));
+            return state.check();
+        }
+        state.joined[rank] = Some(device);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until every rank is there.
+    pub(crate) fn wait_complete(&self) -> Outcome {
+        let deadline = Instant::now().checked_add(time_limit());
+        let mut state = self.state.lock();
+        loop {
+            state.check()?;
+            let absent = absent(state.joined.iter().map(Option::is_some));
+            if absent.is_empty() {
+                return Ok(());
+            }
+            if self.wait_until(&mut state, deadline) {
+                let text = format!(
+                    "ncclCommInitRank: ranks {absent:?} of {} did not come within the time limit",
+                    self.ranks
+                );
+                self.fail(&mut state, Failure::remote(text));
+            }
+        }
+    }
+
+    /// The failure, if there is one.
+    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
+        self.state.lock().failure.clone()
+    }
+
+    pub(crate) fn check(&self) -> Outcome {
+        self.state.lock().check()
+    }
+
+    /// The place of a call that `rank` issues now. [`leave`](Self::leave) has to follow.
+    pub(crate) fn issue(&self, rank: usize, operation: &Operation) -> Place {
+        let mut state = self.state.lock();
+        let member = &mut state.members[rank];
+        member.under_way += 1;
+        let peer = operation.root;
+        let mut next = |numbers: fn(&mut Member) -> &mut HashMap<usize, u64>| {
+            let number = numbers(member).entry(peer).or_default();
+            *number += 1;
+            *number
+        };
+        match operation.kind {
+            Kind::Send => Place::Message(Message {
+                from: rank,
+                to: peer,
+                number: next(|member| &mut member.sends),
+            }),
+            Kind::Recv => Place::Message(Message {
+                from: peer,
+                to: rank,
+                number: next(|member| &mut member.recvs),
+            }),
+            _ => {
+                member.collectives += 1;
+                Place::Collective(member.collectives)
+            }
+        }
+    }
+
+    /// A call of `rank` has ended, or will never run.
+    pub(crate) fn leave(&self, rank: usize) {
+        self.state.lock().members[rank].under_way -= 1;
+        self.changed.notify_all();
+    }
+
+    /// The stream of `rank` gets to its call. Does the operation if it was the last that was missing.
+    pub(crate) fn arrive(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
+        let ticket = Arc::new(Ticket::default());
+        let arrival = Arrival {
+            operation,
+            ticket: ticket.clone(),
+        };
+        let mut state = self.state.lock();
+        // Nobody waits for anything any more, and the memory is not to be touched.
+        if state.failure.is_some() {
+            return ticket;
+        }
+        let complete = match place {
+            Place::Collective(number) => self.arrive_at_collective(&mut state, rank, number, arrival),
+            Place::Message(message) => self.arrive_at_message(&mut state, message, arrival),
+        };
+        let Some(arrivals) = complete else {
+            return ticket;
+        };
+        arrivals.iter().for_each(|arrival| arrival.ticket.set(RUNNING));
+        drop(state);
+        let calls: Vec<Operation> = arrivals.iter().map(|arrival| arrival.operation).collect();
+        match (place, &calls[..]) {
+            // SAFETY: each call's memory was checked for its stream, which is at this call and waits for the ticket; no
+            // work of that stream comes before it is done. That other work does not use the memory is each caller's
+            // duty.
+            (Place::Message(_), [send, recv]) => unsafe { transfer::pair(send, recv) },
+            // SAFETY: as above.
+            _ => unsafe { transfer::collective(&calls) },
+        }
+        let state = self.state.lock();
+        arrivals.iter().for_each(|arrival| arrival.ticket.set(DONE));
+        drop(state);
+        self.changed.notify_all();
+        ticket
+    }
+
+    fn arrive_at_collective(
+        &self,
+        state: &mut State,
+        rank: usize,
+        number: u64,
+        arrival: Arrival,
+    ) -> Option<Vec<Arrival>> {
+        let ranks = self.ranks;
+        let calls = state.collectives.entry(number).or_insert_with(|| vec![None; ranks]);
+        let other = calls
+            .iter()
+            .enumerate()
+            .find_map(|(rank, call)| Some((rank, call.as_ref()?)));
+        if let Some((other, call)) = other
+            && !call.operation.agrees(&arrival.operation)
+        {
+            let text = format!(
+                "collective {number}: rank {rank} calls {}, rank {other} calls {}; all ranks have to make equal calls in \
+                 the same order",
+                arrival.operation.describe(),
+                call.operation.describe()
+            );
+            self.fail(state, Failure::usage(text));
+            return None;
+        }
+        let what = arrival.operation.describe();
+        calls[rank] = Some(arrival);
+        if calls.iter().all(Option::is_some) {
+            let calls = state.collectives.remove(&number);
+            return calls.map(|calls| calls.into_iter().flatten().collect());
+        }
+        let never = (0..ranks).find(|&rank| calls[rank].is_none() && state.members[rank].gone);
+        if let Some(never) = never {
+            self.fail(state, never_comes(&format!("collective {number}, {what}"), never));
+        }
+        None
+    }
+
+    fn arrive_at_message(&self, state: &mut State, message: Message, arrival: Arrival) -> Option<Vec<Arrival>> {
+        let sends = arrival.operation.kind == Kind::Send;
+        let (own, others) = match sends {
+            true => (&mut state.sends, &mut state.recvs),
+            false => (&mut state.recvs, &mut state.sends),
+        };
+        let Some(other) = others.remove(&message) else {
+            let what = arrival.operation.describe();
+            own.insert(message, arrival);
+            let peer = if sends { message.to } else { message.from };
+            if state.members[peer].gone {
+                self.fail(state, never_comes(&what, peer));
+            }
+            return None;
+        };
+        let (send, recv) = if sends { (arrival, other) } else { (other, arrival) };
+        let (one, two) = (&send.operation, &recv.operation);
+        if (one.count, one.datatype) != (two.count, two.datatype) {
+            let text = format!(
+                "message {} from rank {} to rank {}: {} meets {}; both have to name the same count and type",
+                message.number,
+                message.from,
+                message.to,
+                one.describe(),
+                two.describe()
+            );
+            self.fail(state, Failure::usage(text));
+            return None;
+        }
+        Some(vec![send, recv])
+    }
+
+    /// Waits until the operation is done; at the time limit the communicator fails. An abort is no error.
+    pub(crate) fn wait(&self, place: Place, operation: &Operation, ticket: &Ticket) -> Result<(), Arc<Failure>> {
+        let deadline = Instant::now().checked_add(time_limit());
+        let mut state = self.state.lock();
+        loop {
+            match (ticket.stage(), &state.failure) {
+                (DONE, _) => return Ok(()),
+                (WAITING, Some(_)) if state.aborted => return Ok(()),
+                (WAITING, Some(failure)) => return Err(failure.clone()),
+                _ => {}
+            }
+            if self.wait_until(&mut state, deadline) && ticket.stage() == WAITING {
+                let what = operation.describe();
+                let text = match place {
+                    Place::Collective(number) => {
+                        let calls = state.collectives.get(&number);
+                        let there = (0..self.ranks).map(|rank| calls.is_some_and(|calls| calls[rank].is_some()));
+                        format!(
+                            "collective {number}, {what}: ranks {:?} of {} did not come within the time limit",
+                            absent(there),
+                            self.ranks
+                        )
+                    }
+                    Place::Message(message) => {
+                        format!(
+                            "{what}, number {}: the peer did not come within the time limit",
+                            message.number
+                        )
+                    }
+                };
+                self.fail(&mut state, Failure::remote(text));
+            }
+        }
+    }
+
+    /// Waits for the calls of `rank`, and takes it out.
+    pub(crate) fn destroy(&self, rank: usize) {
+        let mut state = self.state.lock();
+        // Each ends at its time limit at the latest.
+        while state.members[rank].under_way > 0 {
+            self.changed.wait(&mut state);
+        }
+        state.members[rank].gone = true;
+        let collective = state.collectives.iter().find_map(|(number, calls)| {
+            let call = calls.iter().flatten().next()?;
+            Some(format!("collective {number}, {}", call.operation.describe()))
+        });
+        let messages = || {
+            let sends = state.sends.iter().filter(|(message, _)| message.to == rank);
+            let recvs = state.recvs.iter().filter(|(message, _)| message.from == rank);
+            let mut both = sends.chain(recvs);
+            both.next().map(|(_, call)| call.operation.describe())
+        };
+        if let Some(what) = collective.or_else(messages) {
+            self.fail(&mut state, never_comes(&what, rank));
+        }
+    }
+
+    /// Ends everything that waits, for all ranks.
+    pub(crate) fn abort(&self, rank: usize) {
+        let mut state = self.state.lock();
+        if state.failure.is_none() {
+            state.aborted = true;
+        }
+        let text = format!("rank {rank} aborted the communicator");
+        self.fail(&mut state, Failure::remote(text));
+        state.members[rank].gone = true;
+    }
+
+    /// A failure of the communicator that began elsewhere.
+    pub(crate) fn fail_with(&self, failure: Failure) {
+        self.fail(&mut self.state.lock(), failure);
+    }
+
+    fn fail(&self, state: &mut State, failure: Failure) {
+        state.failure.get_or_insert_with(|| Arc::new(failure));
+        // Their ranks leave, so their memory is not to be touched.
+        state.collectives.clear();
+        state.sends.clear();
+        state.recvs.clear();
+        self.changed.notify_all();
+    }
+
+    /// Whether the deadline passed.
+    fn wait_until(&self, state: &mut MutexGuard<'_, State>, deadline: Option<Instant>) -> bool {
+        match deadline {
+            Some(deadline) => self.changed.wait_until(state, deadline).timed_out(),
+            None => {
+                self.changed.wait(state);
+                false
+            }
+        }
+    }
+}
+
+impl State {
+    fn check(&self) -> Outcome {
+        match &self.failure {
+            Some(failure) => Err((**failure).clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn absent(there: impl Iterator<Item = bool>) -> Vec<usize> {
+    there
+        .enumerate()
+        .filter(|(_, there)| !there)
+        .map(|(rank, _)| rank)
+        .collect()
+}
+
+fn never_comes(what: &str, rank: usize) -> Failure {
+    Failure::remote(format!("{what}: rank {rank} has destroyed its communicator"))
+}

@@ -1,0 +1,227 @@
+//! Calls that are collected and issued at once.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use hip_host::library;
+use hip_sys::{hipStream_t, hipStreamCaptureStatus};
+use rccl_sys::{ncclComm_t, ncclUniqueId};
+
+use crate::clique::Place;
+use crate::comm::{self, Rank};
+use crate::operation::Operation;
+use crate::status::{Failure, Outcome, from_hip};
+
+const HIP: hip_sys::Api = hip_host::hip_api();
+
+/// A call that was checked.
+pub(crate) struct Call {
+    pub(crate) rank: Arc<Rank>,
+    pub(crate) operation: Operation,
+    /// An address, because raw pointers are not `Send`.
+    pub(crate) stream: usize,
+}
+
+/// A rank that wants to join, and where its handle goes.
+pub(crate) struct Init {
+    pub(crate) id: ncclUniqueId,
+    pub(crate) ranks: c_int,
+    pub(crate) rank: c_int,
+    pub(crate) device: c_int,
+    pub(crate) out: *mut ncclComm_t,
+}
+
+#[derive(Default)]
+struct Group {
+    depth: usize,
+    calls: Vec<Call>,
+    inits: Vec<Init>,
+    failure: Option<Failure>,
+}
+
+thread_local! {
+    static GROUP: RefCell<Group> = RefCell::default();
+}
+
+pub(crate) fn start() {
+    GROUP.with_borrow_mut(|group| group.depth += 1);
+}
+
+/// Issues what was collected, unless one of the calls failed.
+pub(crate) fn end() -> Outcome {
+    let group = GROUP.with_borrow_mut(|group| match group.depth {
+        0 => Err(Failure::usage("ncclGroupEnd: no group was started on this thread")),
+        1 => Ok(Some(std::mem::take(group))),
+        _ => {
+            group.depth -= 1;
+            Ok(None)
+        }
+    })?;
+    let Some(group) = group else { return Ok(()) };
+    if let Some(failure) = group.failure {
+        return Err(failure);
+    }
+    join(group.inits)?;
+    issue("ncclGroupEnd", group.calls)
+}
+
+/// Runs the check of a call. In a group its failure is the group's too.
+pub(crate) fn checked<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let result = body();
+    if let Err(failure) = &result {
+        GROUP.with_borrow_mut(|group| {
+            if group.depth > 0 {
+                group.failure.get_or_insert_with(|| failure.clone());
+            }
+        });
+    }
+    result
+}
+
+/// Issues a call now, or at the end of the group.
+pub(crate) fn submit(call: Call) -> Outcome {
+    match collect(call, |group| &mut group.calls) {
+        None => Ok(()),
+        Some(call) => issue(call.operation.kind.call(), vec![call]),
+    }
+}
+
+/// Joins now, or at the end of the group.
+pub(crate) fn submit_init(init: Init) -> Outcome {
+    match collect(init, |group| &mut group.inits) {
+        None => Ok(()),
+        Some(init) => join(vec![init]),
+    }
+}
+
+/// Gives it back if there is no group.
+fn collect<T>(item: T, list: fn(&mut Group) -> &mut Vec<T>) -> Option<T> {
+    GROUP.with_borrow_mut(|group| {
+        if group.depth == 0 {
+            return Some(item);
+        }
+        list(group).push(item);
+        None
+    })
+}
+
+/// All take their places before the first waits for the others.
+fn join(inits: Vec<Init>) -> Outcome {
+    let joined: Outcome<Vec<_>> = inits
+        .into_iter()
+        .map(|init| {
+            let rank = comm::join(&init.id, init.ranks, init.rank, init.device)?;
+            Ok((rank, init.out))
+        })
+        .collect();
+    let joined = joined?;
+    for (rank, _) in &joined {
+        rank.clique.wait_complete()?;
+    }
+    for (rank, out) in joined {
+        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
+        unsafe { out.write(comm::publish(rank)) };
+    }
+    Ok(())
+}
+
+/// What one stream does at once: all calls arrive before the first is waited for.
+struct Command(Vec<(Call, Place)>);
+
+impl Command {
+    fn run(&self) {
+        let arrived: Vec<_> = self
+            .0
+            .iter()
+            .map(|(call, place)| call.rank.clique.arrive(call.rank.rank, *place, call.operation))
+            .collect();
+        let mut outcome = Ok(());
+        for ((call, place), ticket) in self.0.iter().zip(&arrived) {
+            let waited = call.rank.clique.wait(*place, &call.operation, ticket);
+            outcome = outcome.and(waited);
+        }
+        if let Err(failure) = outcome {
+            // The results are not there, so the stream has failed. It logs the text and passes the panic on to no hook.
+            let text = failure.text.to_string_lossy().into_owned();
+            std::panic::resume_unwind(Box::new(text));
+        }
+    }
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        for (call, _) in &self.0 {
+            call.rank.clique.leave(call.rank.rank);
+        }
+    }
+}
+
+fn issue(name: &'static str, calls: Vec<Call>) -> Outcome {
+    let mut streams: Vec<(usize, c_int, Vec<Call>)> = Vec::new();
+    for call in calls {
+        // Default streams have one handle on all devices.
+        let key = (call.stream, call.rank.device);
+        match streams.iter_mut().find(|(stream, device, _)| (*stream, *device) == key) {
+            Some((_, _, list)) => list.push(call),
+            None => streams.push((key.0, key.1, vec![call])),
+        }
+    }
+    for (stream, device, _) in &streams {
+        on_device(*device, || refuse_capture(name, *stream as hipStream_t))?;
+    }
+    for (stream, device, calls) in streams {
+        let placed = calls.into_iter().map(|call| {
+            let place = call.rank.clique.issue(call.rank.rank, &call.operation);
+            (call, place)
+        });
+        let command = Command(placed.collect());
+        let cliques: Vec<_> = command.0.iter().map(|(call, _)| call.rank.clique.clone()).collect();
+        let queued = on_device(device, || {
+            let work = move || command.run();
+            from_hip(name, library::issue_awaited(stream as hipStream_t, name, work))
+        });
+        if let Err(failure) = queued {
+            // The calls have their places, and will never arrive there.
+            cliques.iter().for_each(|clique| clique.fail_with(failure.clone()));
+            return Err(failure);
+        }
+    }
+    Ok(())
+}
+
+/// A capture would record work whose partners are elsewhere: it ends.
+fn refuse_capture(name: &'static str, stream: hipStream_t) -> Outcome {
+    let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
+    // SAFETY: writes one number to the address given.
+    from_hip(name, unsafe {
+        (HIP.hipStreamIsCapturing.expect("built"))(stream, &mut status)
+    })?;
+    if status == hipStreamCaptureStatus::hipStreamCaptureStatusNone {
+        return Ok(());
+    }
+    // What cannot be recorded ends the capture.
+    from_hip(name, library::issue_awaited(stream, name, || {}))?;
+    Err(Failure::usage(format!("{name}: the stream captures")))
+}
+
+/// With `device` as the thread's device.
+fn on_device<T>(device: c_int, body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    let set = HIP.hipSetDevice.expect("built");
+    let before = current_device()?;
+    // SAFETY: takes a number.
+    from_hip("hipSetDevice", unsafe { set(device) })?;
+    let result = body();
+    // SAFETY: as above.
+    from_hip("hipSetDevice", unsafe { set(before) })?;
+    result
+}
+
+pub(crate) fn current_device() -> Outcome<c_int> {
+    let mut device = 0;
+    // SAFETY: writes one number to the address given.
+    from_hip("hipGetDevice", unsafe {
+        (HIP.hipGetDevice.expect("built"))(&mut device)
+    })?;
+    Ok(device)
+}

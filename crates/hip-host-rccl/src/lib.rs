@@ -1,0 +1,54 @@
+//! RCCL on the software devices of `hip-host`: a strict test double.
+//!
+//! It joins ranks that are threads of one process and moves their data through host memory. It is there to test
+//! programs, and is no transport: no second process can take part.
+//!
+//! | module | what |
+//! |---|---|
+//! | `status` | codes, and the text behind a failure |
+//! | `operation` | one call, as its rank made it |
+//! | `reduce`, `transfer` | what a complete operation does to memory |
+//! | `clique` | the ranks of a communicator: who is there, and whose calls belong together |
+//! | `comm` | handles, and the ids by which ranks find each other |
+//! | `group` | calls that are collected and issued at once |
+//! | `calls` | the C functions |
+//! | `limit` | how long a rank waits for the others |
+//!
+//! # What it enforces
+//!
+//! The real library hangs, or corrupts memory, where ranks disagree. Here each of these is a failure of the
+//! communicator, which every rank gets as its asynchronous error, with a text by `ncclGetLastError` that names the ranks
+//! and their calls. The streams that take part fail too, for their results are not there.
+//!
+//! | fault | code |
+//! |---|---|
+//! | calls of different kinds, counts, types, operations or roots | `ncclInvalidUsage` |
+//! | ranks that disagree about their number, one rank twice, two ranks on one device | `ncclInvalidUsage` |
+//! | a rank that does not come within the [time limit](set_time_limit) | `ncclRemoteError` |
+//! | a rank that destroyed its communicator although others wait for it | `ncclRemoteError` |
+//!
+//! `ncclCommAbort` ends all waiting work without failing a stream, as in the real library; the other ranks get
+//! `ncclRemoteError`. A failed communicator refuses every further call. A call on a stream of another device, with memory
+//! that the device does not reach, or with buffers that overlap in part is refused before it is queued. A capturing
+//! stream refuses every call, and the capture ends.
+//!
+//! # What it lacks
+//!
+//! Slots that are empty: split, configurations, gather, scatter, all-to-all (a group of sends and receives does it),
+//! operations of the program's own. Elements of 8-bit floating point move, but do not add up.
+//!
+//! Sums of `f16` and `bf16` are made in `f32`, in the order of the ranks, and rounded once. The real library adds in
+//! another order.
+
+mod calls;
+mod clique;
+mod comm;
+mod group;
+mod limit;
+mod operation;
+mod reduce;
+mod status;
+mod transfer;
+
+pub use calls::rccl_api;
+pub use limit::set_time_limit;

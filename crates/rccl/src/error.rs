@@ -1,0 +1,134 @@
+use rccl_sys::ncclResult_t;
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong. Each is one line that names the call and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The loaded library does not have the function.
+    #[error("`{symbol}` is missing from the loaded RCCL; use a release that has it (`rccl_sys::Api` says which)")]
+    MissingSymbol {
+        /// The C name.
+        symbol: &'static str,
+    },
+
+    /// A call failed, or the communicator has failed since.
+    #[error("`{call}` failed: {name} ({code}){text}{}", remedy(*code))]
+    Status {
+        /// The call with its key arguments.
+        call: String,
+        /// The result's name.
+        name: &'static str,
+        /// The result.
+        code: u32,
+        /// The library's own words, with the separator before them; empty if it has none.
+        text: String,
+    },
+
+    /// Ranks, or a rank, that cannot be.
+    #[error("{call}: there is no rank {rank} among {ranks}")]
+    NoRank {
+        /// The call that refused it.
+        call: &'static str,
+        /// The rank.
+        rank: usize,
+        /// The communicator's size.
+        ranks: usize,
+    },
+
+    /// The lengths of a call's memory do not fit each other.
+    #[error("{call}: {argument} has {len} elements, but {needed} are needed for {ranks} ranks")]
+    Length {
+        /// The call that refused it.
+        call: &'static str,
+        /// The argument.
+        argument: &'static str,
+        /// Its elements.
+        len: usize,
+        /// What it needs.
+        needed: usize,
+        /// The communicator's size.
+        ranks: usize,
+    },
+
+    /// Memory cannot be divided into a part for each rank.
+    #[error("{call}: {len} elements are not a multiple of {ranks} ranks; pad the memory")]
+    NotDivisible {
+        /// The call that refused it.
+        call: &'static str,
+        /// Its elements.
+        len: usize,
+        /// The communicator's size.
+        ranks: usize,
+    },
+
+    /// What is written lies where other memory of the same call or group does.
+    #[error("{call}: the memory overlaps that of `{other}`, and one of them is written; use separate buffers")]
+    Overlap {
+        /// The call that refused it.
+        call: &'static str,
+        /// The other call, or the same.
+        other: &'static str,
+    },
+
+    /// A slice was taken for another stream than the call's.
+    #[error(
+        "{call}: the slice was taken for another stream; give the call the memory itself, or a slice for its stream"
+    )]
+    WrongStream {
+        /// The call that refused it.
+        call: &'static str,
+    },
+
+    /// The stream is one of another device than the communicator's.
+    #[error(
+        "{call}: the stream is of device {stream}, the communicator of device {communicator}; use a stream of that"
+    )]
+    WrongDevice {
+        /// The call that refused it.
+        call: &'static str,
+        /// The stream's device.
+        stream: usize,
+        /// The communicator's device.
+        communicator: usize,
+    },
+
+    /// Calls cannot be part of a graph.
+    #[error("{call} cannot be captured: a graph would outlive the communicator; make the call outside")]
+    Captured {
+        /// The call that refused it.
+        call: &'static str,
+    },
+
+    /// Queued work did not end in time.
+    #[error("the stream's work did not end within {seconds} s: a rank did not make its call; abort the communicator")]
+    TimedOut {
+        /// The limit.
+        seconds: f64,
+    },
+
+    /// A HIP call failed, or the owner of the memory refused access ([`hip::Error::Memory`]).
+    #[error(transparent)]
+    Hip(#[from] hip::Error),
+}
+
+impl Error {
+    /// The library's result, if the error is a failed call of it.
+    #[must_use]
+    pub fn code(&self) -> Option<ncclResult_t> {
+        match self {
+            Self::Status { code, .. } => Some(ncclResult_t(*code)),
+            _ => None,
+        }
+    }
+}
+
+fn remedy(code: u32) -> &'static str {
+    match ncclResult_t(code) {
+        ncclResult_t::ncclRemoteError => "; another rank failed: abort the communicator",
+        ncclResult_t::ncclSystemError | ncclResult_t::ncclUnhandledCudaError => "; set NCCL_DEBUG=WARN for the cause",
+        _ => "",
+    }
+}

@@ -1,0 +1,49 @@
+//! What the queue still uses lives on.
+
+use rccl::ReduceOp;
+
+use crate::common::{run, runtime};
+
+#[test]
+fn a_communicator_that_is_dropped_ends_its_queued_work_first() {
+    run(4, |rank| {
+        let mut memory = rank.upload(&vec![1_i64; 20_001]);
+        for _ in 0..5 {
+            rank.comm
+                .all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream)
+                .unwrap();
+        }
+        let stream = rank.stream.clone();
+        drop(rank.comm);
+        let mut seen = vec![0; 20_001];
+        memory.copy_to_slice(&stream, &mut seen).unwrap();
+        assert!(seen.iter().all(|value| *value == 4_i64.pow(5)));
+    });
+}
+
+#[test]
+fn memory_that_is_dropped_waits_for_the_other_ranks() {
+    let sums = run(2, |rank| {
+        let mut sum = rank.device.alloc_zeroed::<f32>(1001).unwrap();
+        {
+            let send = rank.upload(&[2.0_f32; 1001]);
+            rank.comm
+                .all_reduce(&send, &mut sum, ReduceOp::Sum, &rank.stream)
+                .unwrap();
+        }
+        rank.download(&sum)
+    });
+    assert!(sums.iter().flatten().all(|value| *value == 4.0));
+}
+
+#[test]
+fn a_failed_communicator_is_dropped_and_the_error_deferred() {
+    // A runtime of its own: its deferred errors are of this test.
+    run(2, |rank| {
+        let mut memory = rank.device.alloc_zeroed::<f32>(2 + rank.rank).unwrap();
+        let _ = rank.comm.all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream);
+    });
+    let deferred = runtime().take_deferred_errors();
+    let of_drop = |error: &hip::Error| error.to_string().contains("drop of a communicator");
+    assert!(deferred.iter().any(of_drop), "{deferred:?}");
+}

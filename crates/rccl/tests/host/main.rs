@@ -1,0 +1,8 @@
+//! RCCL on the software devices: the ranks are threads, each with its own device.
+
+mod collectives;
+mod common;
+mod failures;
+mod lifetimes;
+mod messages;
+mod refusals;

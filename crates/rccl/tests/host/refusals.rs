@@ -1,0 +1,148 @@
+//! What is refused before anything is queued.
+
+use hip_sys::{hipError_t, hipStreamCaptureMode};
+use rccl::{Error, ReduceOp};
+
+use crate::common::run;
+
+#[test]
+fn lengths_that_do_not_fit() {
+    run(2, |rank| {
+        let (a, mut b) = (rank.upload(&[1.0_f32; 3]), rank.upload(&[1.0_f32; 5]));
+        let (comm, stream) = (&rank.comm, &rank.stream);
+        let calls = [
+            comm.all_reduce(&a, &mut b, ReduceOp::Sum, stream),
+            comm.reduce(&a, &mut b, ReduceOp::Sum, 0, stream),
+            comm.all_gather(&a, &mut b, stream),
+            comm.reduce_scatter(&a, &mut b, ReduceOp::Sum, stream),
+        ];
+        for error in calls.map(Result::unwrap_err) {
+            assert!(matches!(error, Error::Length { .. }), "{error}");
+        }
+        for error in [
+            comm.all_gather_in_place(&mut b, stream).unwrap_err(),
+            comm.reduce_scatter_in_place(&mut b, ReduceOp::Sum, stream).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::NotDivisible { len: 5, ranks: 2, .. }), "{error}");
+        }
+        // None of them counts as a call.
+        comm.broadcast(&mut b, 0, stream).unwrap();
+        comm.wait(stream).unwrap();
+    });
+}
+
+#[test]
+fn ranks_that_are_not_there() {
+    run(2, |rank| {
+        let mut memory = rank.upload(&[1_u8; 3]);
+        let (comm, stream) = (&rank.comm, &rank.stream);
+        for error in [
+            comm.broadcast(&mut memory, 2, stream).unwrap_err(),
+            comm.send(&memory, 2, stream).unwrap_err(),
+            comm.recv(&mut memory, usize::MAX, stream).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::NoRank { ranks: 2, .. }), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_stream_of_another_device() {
+    run(2, |rank| {
+        let other = rank.device.runtime().device(5).unwrap();
+        let stream = other.stream().unwrap();
+        let mut memory = other.alloc_zeroed::<f32>(3).unwrap();
+        let error = rank.comm.broadcast(&mut memory, 0, &stream).unwrap_err();
+        assert!(matches!(error, Error::WrongDevice { stream: 5, .. }), "{error}");
+        assert!(!error.to_string().contains('\n'));
+    });
+}
+
+#[test]
+fn a_slice_of_another_stream() {
+    run(1, |rank| {
+        let other = rank.device.stream().unwrap();
+        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+        let slice = memory.on_mut(&other).unwrap();
+        let error = rank.comm.broadcast(slice, 0, &rank.stream).unwrap_err();
+        assert!(matches!(error, Error::WrongStream { .. }), "{error}");
+    });
+}
+
+#[test]
+fn memory_of_two_calls_of_a_group() {
+    run(1, |rank| {
+        let mut memory = rank.device.alloc_zeroed::<f32>(8).unwrap();
+        let pointer = memory.on_mut(&rank.stream).unwrap().as_mut_ptr();
+        // SAFETY: the memory lives until the end, and nothing runs on it.
+        let (one, two) = unsafe {
+            (
+                hip::DeviceSliceMut::from_raw_parts(pointer, 4, &rank.stream),
+                hip::DeviceSlice::from_raw_parts(pointer.add(3).cast_const(), 4, &rank.stream),
+            )
+        };
+        let mut group = rccl::Group::new();
+        group.recv(&rank.comm, one, 0, &rank.stream).unwrap();
+        let error = group.send(&rank.comm, two, 0, &rank.stream).unwrap_err();
+        assert!(matches!(error, Error::Overlap { .. }), "{error}");
+    });
+}
+
+#[test]
+fn captures() {
+    run(2, |rank| {
+        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+        let mut refused = None;
+        let captured = rank.stream.capture(|stream| {
+            refused = rank.comm.broadcast(&mut memory, 0, stream).err();
+            Ok(())
+        });
+        assert!(captured.is_ok());
+        assert!(matches!(refused, Some(Error::Captured { .. })), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_capture_by_handle_ends_at_a_raw_call() {
+    run(1, |rank| {
+        let hip = hip_host::hip_api();
+        let stream = rank.device.stream().unwrap();
+        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+        let pointer: *mut std::ffi::c_void = memory.on_mut(&stream).unwrap().as_mut_ptr().cast();
+        stream.synchronize().unwrap();
+        let mode = hipStreamCaptureMode::hipStreamCaptureModeRelaxed;
+        // SAFETY: the stream and the communicator are alive, and nothing is queued.
+        unsafe {
+            assert_eq!(
+                hip.hipStreamBeginCapture.unwrap()(stream.raw(), mode),
+                hipError_t::hipSuccess
+            );
+            let broadcast = hip_host_rccl::rccl_api().ncclBroadcast.unwrap();
+            let float = rccl_sys::ncclDataType_t::ncclFloat32;
+            let code = broadcast(pointer, pointer, 3, float, 0, rank.comm.raw(), stream.raw());
+            assert_eq!(code, rccl_sys::ncclResult_t::ncclUnhandledCudaError);
+            let mut graph = std::ptr::null_mut();
+            let ended = hip.hipStreamEndCapture.unwrap()(stream.raw(), &mut graph);
+            assert_eq!(ended, hipError_t::hipErrorStreamCaptureInvalidated);
+        }
+        // The call was not counted: the next one is the first.
+        rank.comm.broadcast(&mut memory, 0, &stream).unwrap();
+        rank.comm.wait(&stream).unwrap();
+    });
+}
+
+#[test]
+fn what_the_library_lacks_is_named() {
+    run(2, |rank| {
+        let error = rank.comm.split(Some(0), 0).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::MissingSymbol {
+                    symbol: "ncclCommSplit"
+                }
+            ),
+            "{error}"
+        );
+    });
+}
