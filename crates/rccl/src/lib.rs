@@ -23,6 +23,10 @@
 //! A wait for the stream alone does not see that another rank has failed, and with the real library never ends then.
 //! [`Communicator::wait`] does, and has a time limit.
 //!
+//! Two communicators of one process on the same devices can wait for each other, for example if memory is freed between
+//! their calls: HIP waits for all streams of a device then, and a collective waits for its other ranks. Queue the calls
+//! of both in the same order on all ranks, and free memory when their work has ended.
+//!
 //! # What it does not do
 //!
 //! It starts no ranks and moves no ids between processes. Calls inside a capture are refused ([`Error::Captured`]).
