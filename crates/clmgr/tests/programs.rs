@@ -285,6 +285,16 @@ fn assembly_is_refused_where_the_driver_links_in_the_process() {
             assert!(!error.contains('\n'), "{error}");
         }
     }
+    // Unwind tables by whose lengths the driver reads.
+    let tables = "__attribute__((section(\".eh_frame\"), used)) constant uint v[4] = {20, 0, 0x7a5201, 0xfffffff0};";
+    let error = Program::build(&context, &format!("{tables}\n{}", kernel("")), "").expect_err(tables);
+    assert!(error.to_string().contains("poisoned"), "{error}");
+    // The options' macros are older than the poison.
+    for option in ["-DA=__asm__", "-D A=asm", "-DA=__section__", "-include /tmp/a.h"] {
+        let error = Program::build(&context, &kernel("A(\"nop\")"), option).expect_err(option);
+        assert!(matches!(error, Error::Options { .. }), "{option}: {error}");
+    }
+    Program::build(&context, &kernel(""), "-DA=1 -I /tmp/plasma -I/tmp/section").expect("folders");
     // The line of an error is that of the source.
     let Err(Error::Build(failure)) = Program::build(&context, "// no asm here\nkernel void k() { y = 1; }", "") else {
         panic!("a build that fails");

@@ -58,7 +58,7 @@ pub enum Error {
     /// Build options with which the driver's compiler would load code.
     #[error(
         "the build options `{options}` are refused: they may load code into the process or hide options that do \
-         (`-fplugin=`, `-Xclang`, `--config`, `@file`, ...); leave them out"
+         (`-fplugin=`, `-Xclang`, `--config`, `@file`, a macro for `asm`, ...); leave them out"
     )]
     Options {
         /// The options.

@@ -39,13 +39,14 @@ impl Program {
     ///
     /// [`Error::Build`] with the compiler's log and the source line it names; [`Error::Options`] for options with which
     /// the compiler, which runs in this process, would load code or take more options from a file;
-    /// [`Error::Build`] for assembly, too, on Intel's CPU driver, which links it in the process, wherever it
-    /// leads; [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
-    /// first launch runs them, so nothing is refused); [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
+    /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
+    /// first launch runs them, so nothing is refused). Intel's CPU driver links in this process wherever assembly and
+    /// sections lead, so there a source has no word `asm` or `section`, and options have none beside their folders.
+    /// [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]
     pub fn build(context: &Context, source: &str, options: &str) -> Result<Self> {
-        if kernel_cache::loading([options]).is_some() {
+        if kernel_cache::loading([options]).is_some() || unlaunched::go_before(context.device(), options) {
             return Err(Error::Options {
                 options: options.to_owned(),
             });

@@ -1,5 +1,5 @@
 //! What a program would do without a launch: run constructors and destructors of its module, or write where its assembly
-//! says when it is linked.
+//! says when it is linked in the process.
 //!
 //! OpenCL C has neither, but drivers whose compiler is Clang take the attributes. Intel's CPU driver and ROCm run a
 //! constructor when the first kernel is created; ROCm runs a destructor when the program is released. A launch is
@@ -24,13 +24,29 @@ const MARKS: [&str; 9] = [
     "amdgcn.device.fini",
 ];
 
-/// What stands before each source. Intel's CPU driver links in the process and takes the places that assembly names for
-/// relocations unchecked, so that a build writes anywhere. Clang refuses a poisoned word also where a macro makes it.
+/// Intel's CPU driver links in the process. It takes the places that assembly names for relocations unchecked, and reads
+/// some sections, such as that of unwind tables, by lengths in them: a build would write or read anywhere.
+fn links_in_the_process(device: &Device) -> bool {
+    device.platform_name() == "Intel(R) OpenCL"
+}
+
+/// What stands before each source. Clang refuses a poisoned word also where a macro of the source makes it.
 pub(super) fn before(device: &Device) -> &'static str {
-    match device.platform_name() {
-        "Intel(R) OpenCL" => "#pragma GCC poison asm __asm __asm__\n#line 1\n",
-        _ => "",
+    match links_in_the_process(device) {
+        true => "#pragma GCC poison asm __asm __asm__ section __section__\n#line 1\n",
+        false => "",
     }
+}
+
+/// Whether options bring in what [`before`] does not see, since it comes before that: a macro for a poisoned word, or a
+/// file.
+pub(super) fn go_before(device: &Device, options: &str) -> bool {
+    let brings = |word: &String| {
+        let is_folder = word.starts_with("-I") || word.starts_with('/');
+        let is_file = word.starts_with("-include") || word.starts_with("-imacros");
+        is_file || (!is_folder && ["asm", "section"].iter().any(|poisoned| word.contains(poisoned)))
+    };
+    links_in_the_process(device) && kernel_cache::words(options).iter().any(brings)
 }
 
 /// # Errors
