@@ -45,7 +45,7 @@ const DECLARED_ONLY: &[(&str, &[&str])] = &[
 ];
 
 /// Libraries that no suite of Debian has for a release.
-const UNPACKAGED: &[(&str, &str)] = &[("6.4", "RCCL")];
+pub(super) const UNPACKAGED: &[(&str, &str)] = &[("6.4", "RCCL")];
 
 /// Fails with the first disagreement; the error says how many there are.
 pub fn run(root: &Path) -> Result<()> {
