@@ -1,7 +1,8 @@
 //! Lists what the test double of RCCL has.
 
 fn main() {
-    for name in hip_host_rccl::rccl_api().present() {
+    let rccl = hip_host_rccl::rccl_api();
+    for name in rccl.present() {
         println!("{name}");
     }
 }
