@@ -44,6 +44,9 @@ pub(crate) fn new_id() -> ncclUniqueId {
     id
 }
 
+/// More than a process has devices for.
+const MOST: usize = 1 << 12;
+
 /// Takes a rank's place, without waiting for the others.
 pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) -> Outcome<Arc<Rank>> {
     let (Ok(count), Ok(rank)) = (usize::try_from(ranks), usize::try_from(rank)) else {
@@ -51,6 +54,11 @@ pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) 
     };
     if rank >= count {
         return Err(Failure::argument(format!("ncclCommInitRank: rank {rank} of {count}")));
+    }
+    if count > MOST {
+        return Err(Failure::argument(format!(
+            "ncclCommInitRank: {count} ranks; the ranks are threads of this process, at most {MOST}"
+        )));
     }
     let mut ids = IDS.lock();
     let Some(found) = ids.get_mut(&id.internal) else {

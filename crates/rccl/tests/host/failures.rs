@@ -168,8 +168,10 @@ fn an_id_of_another_origin_is_refused() {
     let id = UniqueId::from_bytes([7; UniqueId::BYTES]);
     let error = Communicator::new(&library(), &device, &id, 0, 2).unwrap_err();
     assert_eq!(error.code(), Some(ncclResult_t::ncclInvalidArgument), "{error}");
-    // As it was sent, it is the same.
+    // As it was sent, it is the same. More ranks than memory can hold are no reason to wait for one that comes.
     let id = UniqueId::new(&library()).unwrap();
+    let error = Communicator::new(&library(), &device, &id, 0, i32::MAX as usize).unwrap_err();
+    assert!(error.to_string().contains("at most"), "{error}");
     let id = UniqueId::from_bytes(id.to_bytes());
     assert_eq!(Communicator::new(&library(), &device, &id, 0, 1).unwrap().ranks(), 1);
 }
