@@ -121,6 +121,11 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Nvidia],
         reason: "lacks SvmCapabilities(FINE",
     },
+    // A package of its own beside CUDA.
+    Lack {
+        platforms: &[Platform::Nvidia],
+        reason: "no NCCL",
+    },
     // It imports semaphores, and exports none.
     Lack {
         platforms: &[Platform::Nvidia],

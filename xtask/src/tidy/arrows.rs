@@ -108,6 +108,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("rccl", &["hip-host", "hip-host-rccl"]),
+    ("hip-cuda", &["hip", "rccl", "rccl-sys"]),
     ("interop", &["hip-host"]),
     ("hipcl", &["hip-host", "hip-sys"]),
     // Its code is examples for all of them.

@@ -41,7 +41,7 @@ pub fn tables() -> Option<&'static Tables> {
 }
 
 /// Says that the running test can't do its work here, also in the file that `HIPCL_SKIP_LOG` names.
-fn skipped(reason: &str) {
+pub fn skipped(reason: &str) {
     let thread = std::thread::current();
     let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
     eprint!("skipped: {line}");

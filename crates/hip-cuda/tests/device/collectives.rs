@@ -1,0 +1,197 @@
+//! NCCL on this machine's GPUs, one rank on each, through the crate `rccl`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hip::{Device, DeviceBuffer, Runtime, Stream};
+use rccl::{Communicator, Library, ReduceOp};
+
+use crate::common::skipped;
+
+/// Two communicators on the same devices may wait for each other, so one test has them at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+struct Bench {
+    library: Library,
+    devices: Vec<Device>,
+    streams: Vec<Stream>,
+    ranks: Vec<Communicator>,
+    // Behind the ranks: it is let go when they have ended.
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// `None` after noting a skip, where there is no GPU or no NCCL.
+fn bench() -> Option<Bench> {
+    crate::common::tables()?;
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (nccl, _) = match rccl_sys::Api::load_nccl() {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            skipped(&format!("no NCCL: {error}"));
+            return None;
+        }
+    };
+    let opened = hip_cuda::open().expect("it was opened before");
+    // SAFETY: both tables are CUDA's; NCCL takes the driver's streams and devices, which `hip-cuda` hands out as they are.
+    let (runtime, library) = unsafe {
+        (
+            Runtime::from_tables(Arc::new(opened.hip), None).unwrap(),
+            Library::from_tables(Arc::new(nccl)),
+        )
+    };
+    println!("NCCL {}", library.version().unwrap());
+    let count = runtime.device_count().unwrap();
+    let devices: Vec<_> = (0..count).map(|ordinal| runtime.device(ordinal).unwrap()).collect();
+    let streams = devices.iter().map(|device| device.stream().unwrap()).collect();
+    let ranks = Communicator::all(&library, &devices).unwrap();
+    Some(Bench {
+        library,
+        devices,
+        streams,
+        ranks,
+        _alone: alone,
+    })
+}
+
+impl Bench {
+    /// On each rank's device, `len` numbers of the rank.
+    fn filled(&self, len: usize, number: impl Fn(usize, usize) -> i64) -> Vec<DeviceBuffer<i64>> {
+        let of_rank = |rank: usize| -> Vec<i64> { (0..len).map(|at| number(rank, at)).collect() };
+        let both = self.devices.iter().zip(&self.streams).enumerate();
+        both.map(|(rank, (device, stream))| device.alloc_from(stream, &of_rank(rank)).unwrap())
+            .collect()
+    }
+
+    /// What each rank has, after the work that was queued.
+    fn contents(&self, buffers: &[DeviceBuffer<i64>]) -> Vec<Vec<i64>> {
+        let ranks = self.ranks.iter().zip(&self.streams).zip(buffers);
+        let read = |((rank, stream), buffer): ((&Communicator, &Stream), &DeviceBuffer<i64>)| {
+            rank.wait(stream).unwrap();
+            let mut numbers = vec![0; buffer.len()];
+            buffer.copy_to_slice(stream, &mut numbers).unwrap();
+            numbers
+        };
+        ranks.map(read).collect()
+    }
+}
+
+/// Differs by rank and by place.
+fn number(rank: usize, at: usize) -> i64 {
+    (at % 5 + 2 * rank + 1) as i64
+}
+
+/// Over all ranks.
+fn reduced(ranks: usize, at: usize, op: ReduceOp) -> i64 {
+    let all = (0..ranks).map(|rank| number(rank, at));
+    match op {
+        ReduceOp::Sum => all.sum(),
+        ReduceOp::Product => all.product(),
+        ReduceOp::Max => all.max().unwrap(),
+        ReduceOp::Min => all.min().unwrap(),
+        _ => all.sum::<i64>() / ranks as i64,
+    }
+}
+
+#[test]
+fn collectives_give_what_a_loop_gives() {
+    let Some(bench) = bench() else { return };
+    let Bench {
+        library,
+        ranks,
+        streams,
+        ..
+    } = &bench;
+    let count = ranks.len();
+    let len = 12 * count;
+    for op in [
+        ReduceOp::Sum,
+        ReduceOp::Product,
+        ReduceOp::Max,
+        ReduceOp::Min,
+        ReduceOp::Average,
+    ] {
+        let mut buffers = bench.filled(len, number);
+        let each = ranks.iter().zip(streams).zip(&mut buffers);
+        library
+            .group(|group| {
+                each.into_iter()
+                    .try_for_each(|((rank, stream), buffer)| group.all_reduce_in_place(rank, buffer, op, stream))
+            })
+            .unwrap();
+        let expected: Vec<i64> = (0..len).map(|at| reduced(count, at, op)).collect();
+        assert_eq!(bench.contents(&buffers), vec![expected; count], "{op:?}");
+    }
+
+    let send = bench.filled(len, number);
+    let mut all = bench.filled(len * count, |_, _| 0);
+    let mut parts = bench.filled(len / count, |_, _| 0);
+    library
+        .group(|group| {
+            for (at, (whole, part)) in all.iter_mut().zip(&mut parts).enumerate() {
+                group.all_gather(&ranks[at], &send[at], whole, &streams[at])?;
+                group.reduce_scatter(&ranks[at], &send[at], part, ReduceOp::Sum, &streams[at])?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let gathered: Vec<i64> = (0..len * count).map(|at| number(at / len, at % len)).collect();
+    assert_eq!(bench.contents(&all), vec![gathered; count]);
+    for (rank, part) in bench.contents(&parts).into_iter().enumerate() {
+        let places = rank * len / count..(rank + 1) * len / count;
+        let expected: Vec<i64> = places.map(|at| reduced(count, at, ReduceOp::Sum)).collect();
+        assert_eq!(part, expected, "rank {rank}");
+    }
+}
+
+#[test]
+fn messages_arrive_and_the_root_is_copied() {
+    let Some(bench) = bench() else { return };
+    let Bench {
+        library,
+        ranks,
+        streams,
+        ..
+    } = &bench;
+    let (count, len) = (ranks.len(), 1000);
+    let send = bench.filled(len, number);
+    let mut recv = bench.filled(len, |_, _| 0);
+    library
+        .group(|group| {
+            for (at, place) in recv.iter_mut().enumerate() {
+                group.send(&ranks[at], &send[at], (at + 1) % count, &streams[at])?;
+                group.recv(&ranks[at], place, (at + count - 1) % count, &streams[at])?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let of = |rank: usize| -> Vec<i64> { (0..len).map(|at| number(rank, at)).collect() };
+    let passed: Vec<_> = (0..count).map(|rank| of((rank + count - 1) % count)).collect();
+    assert_eq!(bench.contents(&recv), passed);
+
+    let root = count - 1;
+    let each = ranks.iter().zip(streams).zip(&mut recv);
+    library
+        .group(|group| {
+            each.into_iter()
+                .try_for_each(|((rank, stream), buffer)| group.broadcast(rank, buffer, root, stream))
+        })
+        .unwrap();
+    assert_eq!(bench.contents(&recv), vec![passed[root].clone(); count]);
+}
+
+#[test]
+fn ranks_of_one_color_are_a_communicator() {
+    let Some(bench) = bench() else { return };
+    let count = bench.ranks.len();
+    // Each rank calls it in a thread of its own, for all have to be in it at once.
+    let splits = bench.ranks.into_iter().map(|rank| {
+        std::thread::spawn(move || {
+            let color = (rank.rank() % 2) as u16;
+            let part = rank.split(Some(color), 0).unwrap().expect("a part");
+            (rank.rank(), part.rank(), part.ranks())
+        })
+    });
+    for split in splits.collect::<Vec<_>>() {
+        let (rank, of_part, ranks) = split.join().unwrap();
+        assert_eq!((of_part, ranks), (rank / 2, (count + 1 - rank % 2) / 2), "rank {rank}");
+    }
+}
