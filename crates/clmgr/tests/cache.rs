@@ -318,7 +318,7 @@ fn a_file_of_another_key_is_not_taken() {
 }
 
 #[test]
-fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
+fn a_kept_binary_that_is_refused_costs_a_compilation() {
     let context = common::context();
     if !common::tells_code(&context) {
         return;
@@ -326,18 +326,23 @@ fn a_file_whose_binary_the_driver_refuses_costs_a_compilation() {
     let folder = tempfile::tempdir().unwrap();
     get(&open_in(&context, folder.path()), 3);
     let file = files(folder.path()).remove(0);
-    // A complete file with a right digest, written by someone else's hand.
-    let mut content = fs::read(&file).unwrap();
-    content.truncate(16 + 32);
-    let digest = blake3::hash(&[&content, &b"no binary"[..]].concat());
-    content.extend_from_slice(digest.as_bytes());
-    content.extend_from_slice(b"no binary");
-    fs::write(&file, content).unwrap();
-    let cache = open_in(&context, folder.path());
-    assert_eq!(get(&cache, 3), 3);
-    let stats = cache.stats();
-    assert_eq!((stats.disk_hits, stats.compiled), (0, 1));
-    assert!(stats.disk_trouble.is_some());
+    let kept = fs::read(&file).unwrap();
+    // Format and key; then the length, the digest and the content.
+    let (head, body) = (&kept[..16 + 32], &kept[16 + 32 + 8 + 32..]);
+    // What a version without today's refusals may have kept, and what the driver takes for no binary.
+    let with_constructor = [body, b"\0llvm.global_ctors\0"].concat();
+    for (body, reason) in [(&with_constructor[..], "without a launch"), (b"no binary", "BINARY")] {
+        // A complete file with a right digest.
+        let digest = blake3::hash(&[head, body].concat());
+        let length = (body.len() as u64).to_le_bytes();
+        fs::write(&file, [head, &length, digest.as_bytes(), body].concat()).unwrap();
+        let cache = open_in(&context, folder.path());
+        assert_eq!(get(&cache, 3), 3);
+        let stats = cache.stats();
+        assert_eq!((stats.disk_hits, stats.compiled), (0, 1));
+        let trouble = stats.disk_trouble.unwrap();
+        assert!(trouble.contains(reason), "{trouble}");
+    }
 }
 
 #[test]

@@ -290,7 +290,16 @@ fn assembly_is_refused_where_the_driver_links_in_the_process() {
     let error = Program::build(&context, &format!("{tables}\n{}", kernel("")), "").expect_err(tables);
     assert!(error.to_string().contains("poisoned"), "{error}");
     // The options' macros are older than the poison.
-    for option in ["-DA=__asm__", "-D A=asm", "-DA=__section__", "-include /tmp/a.h"] {
+    for option in [
+        "-DA=__asm__",
+        "-D A=asm",
+        "-DA=__section__",
+        "-include /tmp/a.h",
+        // Quotes for some, letters for the driver.
+        r#"-I\"a -DA=__asm__ -DB=\""#,
+        r#"-Ia\" -DA=__asm__ -DB=\""#,
+        "-D\"A=__a\"sm__",
+    ] {
         let error = Program::build(&context, &kernel("A(\"nop\")"), option).expect_err(option);
         assert!(matches!(error, Error::Options { .. }), "{option}: {error}");
     }

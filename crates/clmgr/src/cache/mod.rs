@@ -21,10 +21,10 @@ use parking_lot::Mutex;
 use crate::context::Context;
 use crate::error::Result;
 use crate::pocl;
-use crate::program::{ARGUMENT_INFO, Program};
+use crate::program::{ARGUMENT_INFO, Program, unlaunched};
 
 /// Changed whenever the meaning of a key or the form of a file does.
-const FORMAT: &[u8; 16] = b"hipcl-clprog-003";
+const FORMAT: &[u8; 16] = b"hipcl-clprog-004";
 
 /// Programs of one context, compiled at most once. Clones share the cache.
 #[derive(Clone)]
@@ -180,6 +180,7 @@ impl ProgramCache {
             source,
             options,
             ARGUMENT_INFO,
+            unlaunched::before(device),
             device.name(),
             device.version(),
             device.driver_version(),
@@ -204,7 +205,9 @@ impl ProgramCache {
                 return None;
             }
         };
-        let loaded = Program::load_binary(&self.0.context, &binary, source, options);
+        // A build that keeps nothing of the kind may not be the one that wrote the file.
+        let loaded =
+            unlaunched::refuse(&binary).and_then(|()| Program::load_binary(&self.0.context, &binary, source, options));
         loaded
             .inspect_err(|error| {
                 self.trouble(&format_args!("{}: {error}", store.path(key).display()));

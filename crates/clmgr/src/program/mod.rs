@@ -1,7 +1,7 @@
 //! Compiled programs.
 
 mod names;
-mod unlaunched;
+pub(crate) mod unlaunched;
 
 use std::ffi::{CString, c_char};
 use std::path::Path;
@@ -83,7 +83,7 @@ impl Program {
         };
         check(code, || format!("clCreateProgramWithSource({} bytes)", source.len()))?;
         let program = Self::link(context, raw, source, options)?;
-        unlaunched::refuse(&program)?;
+        unlaunched::look(&program)?;
         Ok(program)
     }
 

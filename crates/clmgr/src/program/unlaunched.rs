@@ -31,7 +31,7 @@ fn links_in_the_process(device: &Device) -> bool {
 }
 
 /// What stands before each source. Clang refuses a poisoned word also where a macro of the source makes it.
-pub(super) fn before(device: &Device) -> &'static str {
+pub(crate) fn before(device: &Device) -> &'static str {
     match links_in_the_process(device) {
         true => "#pragma GCC poison asm __asm __asm__ section __section__\n#line 1\n",
         false => "",
@@ -41,22 +41,31 @@ pub(super) fn before(device: &Device) -> &'static str {
 /// Whether options bring in what [`before`] does not see, since it comes before that: a macro for a poisoned word, or a
 /// file.
 pub(super) fn go_before(device: &Device, options: &str) -> bool {
-    let brings = |word: &String| {
-        let is_folder = word.starts_with("-I") || word.starts_with('/');
+    // Who splits quoted and escaped words otherwise than the driver takes a macro for a part of a folder's name.
+    let is_plain = !options.contains(['"', '\'', '\\']);
+    let unquoted = options.replace(['"', '\'', '\\'], "");
+    let brings = |word: &str| {
+        let is_folder = is_plain && (word.starts_with("-I") || word.starts_with('/'));
         let is_file = word.starts_with("-include") || word.starts_with("-imacros");
         is_file || (!is_folder && ["asm", "section"].iter().any(|poisoned| word.contains(poisoned)))
     };
-    links_in_the_process(device) && kernel_cache::words(options).iter().any(brings)
+    links_in_the_process(device) && unquoted.split_whitespace().any(brings)
 }
 
 /// # Errors
 /// [`Error::Unlaunched`], or that the driver does not tell the program's code.
-pub(super) fn refuse(program: &Program) -> Result<()> {
+pub(super) fn look(program: &Program) -> Result<()> {
     // PoCL tells no code, and opens a kernel's at its first launch, whose author answers for it.
     if pocl::drives(program.context().device()) {
         return Ok(());
     }
-    match mark(&program.binary()?) {
+    refuse(&program.binary()?)
+}
+
+/// # Errors
+/// [`Error::Unlaunched`].
+pub(crate) fn refuse(binary: &[u8]) -> Result<()> {
+    match mark(binary) {
         Some(mark) => Err(Error::Unlaunched { mark }),
         None => Ok(()),
     }
