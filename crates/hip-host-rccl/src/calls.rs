@@ -170,15 +170,38 @@ unsafe extern "C" fn group_end() -> ncclResult_t {
     entry("ncclGroupEnd", group::end)
 }
 
-/// What a caller gives beside the kind.
+/// What a caller gives beside the kind, in the groups that the C functions share.
 struct Given {
     buffers: (*const c_void, *mut c_void),
-    count: usize,
-    datatype: ncclDataType_t,
+    elements: (usize, ncclDataType_t),
     op: ncclRedOp_t,
     root: c_int,
-    comm: ncclComm_t,
-    stream: hipStream_t,
+    on: (ncclComm_t, hipStream_t),
+}
+
+impl Given {
+    /// Of a call without operation and root.
+    fn new(
+        buffers: (*const c_void, *mut c_void),
+        elements: (usize, ncclDataType_t),
+        on: (ncclComm_t, hipStream_t),
+    ) -> Self {
+        Self {
+            buffers,
+            elements,
+            op: ncclRedOp_t::ncclSum,
+            root: 0,
+            on,
+        }
+    }
+
+    fn op(self, op: ncclRedOp_t) -> Self {
+        Self { op, ..self }
+    }
+
+    fn root(self, root: c_int) -> Self {
+        Self { root, ..self }
+    }
 }
 
 /// Checks a call and queues it, or leaves it to the end of the group.
@@ -188,21 +211,22 @@ fn queue(kind: Kind, given: Given) -> ncclResult_t {
 
 fn submit(kind: Kind, given: Given) -> Outcome {
     let name = kind.call();
-    let rank = comm::find(given.comm)?;
+    let rank = comm::find(given.on.0)?;
     rank.clique.check()?;
     let ranks = rank.clique.ranks();
     let root = usize::try_from(given.root).ok().filter(|root| *root < ranks);
     let root = root.ok_or_else(|| Failure::argument(format!("{name}: no rank {} among {ranks}", given.root)))?;
+    let (count, datatype) = given.elements;
     let operation = Operation {
         kind,
         send: given.buffers.0 as usize,
         recv: given.buffers.1 as usize,
-        count: given.count,
-        datatype: given.datatype,
+        count,
+        datatype,
         op: given.op,
         root,
     };
-    if kind.reduces() && !is_known(given.datatype, given.op) {
+    if kind.reduces() && !is_known(datatype, given.op) {
         return Err(Failure::argument(format!(
             "{}: the model has no such arithmetic",
             operation.describe()
@@ -210,12 +234,12 @@ fn submit(kind: Kind, given: Given) -> Outcome {
     }
     let bytes = operation.bytes(rank.rank, ranks);
     let (read, written) = bytes.ok_or_else(|| Failure::argument(format!("{}: no such size", operation.describe())))?;
-    check_stream(name, &rank, given.stream)?;
+    check_stream(name, &rank, given.on.1)?;
     check_memory(&operation, &rank, (read, written))?;
     group::submit(Call {
         rank,
         operation,
-        stream: given.stream as usize,
+        stream: given.on.1 as usize,
     })
 }
 
@@ -272,15 +296,7 @@ unsafe extern "C" fn all_reduce(
 ) -> ncclResult_t {
     queue(
         Kind::AllReduce,
-        Given {
-            buffers: (send, recv),
-            count,
-            datatype,
-            op,
-            root: 0,
-            comm,
-            stream,
-        },
+        Given::new((send, recv), (count, datatype), (comm, stream)).op(op),
     )
 }
 
@@ -296,15 +312,9 @@ unsafe extern "C" fn reduce(
 ) -> ncclResult_t {
     queue(
         Kind::Reduce,
-        Given {
-            buffers: (send, recv),
-            count,
-            datatype,
-            op,
-            root,
-            comm,
-            stream,
-        },
+        Given::new((send, recv), (count, datatype), (comm, stream))
+            .op(op)
+            .root(root),
     )
 }
 
@@ -319,15 +329,7 @@ unsafe extern "C" fn broadcast(
 ) -> ncclResult_t {
     queue(
         Kind::Broadcast,
-        Given {
-            buffers: (send, recv),
-            count,
-            datatype,
-            op: ncclRedOp_t::ncclSum,
-            root,
-            comm,
-            stream,
-        },
+        Given::new((send, recv), (count, datatype), (comm, stream)).root(root),
     )
 }
 
@@ -341,15 +343,7 @@ unsafe extern "C" fn bcast(
 ) -> ncclResult_t {
     queue(
         Kind::Broadcast,
-        Given {
-            buffers: (buffer, buffer),
-            count,
-            datatype,
-            op: ncclRedOp_t::ncclSum,
-            root,
-            comm,
-            stream,
-        },
+        Given::new((buffer, buffer), (count, datatype), (comm, stream)).root(root),
     )
 }
 
@@ -363,15 +357,7 @@ unsafe extern "C" fn all_gather(
 ) -> ncclResult_t {
     queue(
         Kind::AllGather,
-        Given {
-            buffers: (send, recv),
-            count,
-            datatype,
-            op: ncclRedOp_t::ncclSum,
-            root: 0,
-            comm,
-            stream,
-        },
+        Given::new((send, recv), (count, datatype), (comm, stream)),
     )
 }
 
@@ -386,15 +372,7 @@ unsafe extern "C" fn reduce_scatter(
 ) -> ncclResult_t {
     queue(
         Kind::ReduceScatter,
-        Given {
-            buffers: (send, recv),
-            count,
-            datatype,
-            op,
-            root: 0,
-            comm,
-            stream,
-        },
+        Given::new((send, recv), (count, datatype), (comm, stream)).op(op),
     )
 }
 
@@ -408,15 +386,7 @@ unsafe extern "C" fn send(
 ) -> ncclResult_t {
     queue(
         Kind::Send,
-        Given {
-            buffers: (buffer, std::ptr::null_mut()),
-            count,
-            datatype,
-            op: ncclRedOp_t::ncclSum,
-            root: peer,
-            comm,
-            stream,
-        },
+        Given::new((buffer, std::ptr::null_mut()), (count, datatype), (comm, stream)).root(peer),
     )
 }
 
@@ -430,14 +400,6 @@ unsafe extern "C" fn recv(
 ) -> ncclResult_t {
     queue(
         Kind::Recv,
-        Given {
-            buffers: (std::ptr::null(), buffer),
-            count,
-            datatype,
-            op: ncclRedOp_t::ncclSum,
-            root: peer,
-            comm,
-            stream,
-        },
+        Given::new((std::ptr::null(), buffer), (count, datatype), (comm, stream)).root(peer),
     )
 }

@@ -107,12 +107,12 @@ impl Clique {
         self.ranks
     }
 
-    /// Whether nobody is missing.
+    /// Whether every rank is there.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.lock().joined.iter().all(Option::is_some)
     }
 
-    /// Adds a rank that expects `ranks` of them. A fault is everybody's.
+    /// Adds a rank that expects `ranks` of them. A fault fails the communicator for all ranks.
     pub(crate) fn join(&self, rank: usize, ranks: usize, device: i32) -> Outcome {
         let mut state = self.state.lock();
         state.check()?;
@@ -205,7 +205,7 @@ impl Clique {
             ticket: ticket.clone(),
         };
         let mut state = self.state.lock();
-        // Nobody waits for anything any more, and the memory is not to be touched.
+        // No rank waits any more, and their memory must stay untouched.
         if state.failure.is_some() {
             return ticket;
         }

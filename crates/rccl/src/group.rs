@@ -343,7 +343,7 @@ impl<'g> Group<'g> {
     ///
     /// # Errors
     ///
-    /// The library refused a call. Which of the others it made is its secret: abort the communicators.
+    /// The library refused a call. It may have made some of the others: abort the communicators.
     pub fn launch(self) -> Result<()> {
         let Some(first) = self.calls.first() else {
             return Ok(());

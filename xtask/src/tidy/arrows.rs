@@ -109,7 +109,7 @@ const FOR_TESTS: &[(&str, &[&str])] = &[
     ),
     ("rccl", &["hip-host", "hip-host-rccl"]),
     ("hip-cuda", &["hip", "rccl", "rccl-sys"]),
-    ("interop", &["hip-host"]),
+    ("interop", &["hip-host", "hip-host-rccl", "rccl"]),
     ("hipcl", &["hip-host", "hip-sys"]),
     // Its code is examples for all of them.
     (

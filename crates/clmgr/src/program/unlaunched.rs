@@ -41,7 +41,7 @@ pub(crate) fn before(device: &Device) -> &'static str {
 /// Whether options bring in what [`before`] does not see, since it comes before that: a macro for a poisoned word, or a
 /// file.
 pub(super) fn go_before(device: &Device, options: &str) -> bool {
-    // Who splits quoted and escaped words otherwise than the driver takes a macro for a part of a folder's name.
+    // The driver may split quoted and escaped words in another way: no folder is exempt where there are any.
     let is_plain = !options.contains(['"', '\'', '\\']);
     let unquoted = options.replace(['"', '\'', '\\'], "");
     let brings = |word: &str| {

@@ -94,12 +94,7 @@ fn reduced(ranks: usize, at: usize, op: ReduceOp) -> i64 {
 #[test]
 fn collectives_give_what_a_loop_gives() {
     let Some(bench) = bench() else { return };
-    let Bench {
-        library,
-        ranks,
-        streams,
-        ..
-    } = &bench;
+    let (library, ranks, streams) = (&bench.library, &bench.ranks, &bench.streams);
     let count = ranks.len();
     let len = 12 * count;
     for op in [
@@ -110,11 +105,10 @@ fn collectives_give_what_a_loop_gives() {
         ReduceOp::Average,
     ] {
         let mut buffers = bench.filled(len, number);
-        let each = ranks.iter().zip(streams).zip(&mut buffers);
         library
             .group(|group| {
-                each.into_iter()
-                    .try_for_each(|((rank, stream), buffer)| group.all_reduce_in_place(rank, buffer, op, stream))
+                let mut each = ranks.iter().zip(streams).zip(&mut buffers);
+                each.try_for_each(|((rank, stream), buffer)| group.all_reduce_in_place(rank, buffer, op, stream))
             })
             .unwrap();
         let expected: Vec<i64> = (0..len).map(|at| reduced(count, at, op)).collect();
@@ -145,12 +139,7 @@ fn collectives_give_what_a_loop_gives() {
 #[test]
 fn messages_arrive_and_the_root_is_copied() {
     let Some(bench) = bench() else { return };
-    let Bench {
-        library,
-        ranks,
-        streams,
-        ..
-    } = &bench;
+    let (library, ranks, streams) = (&bench.library, &bench.ranks, &bench.streams);
     let (count, len) = (ranks.len(), 1000);
     let send = bench.filled(len, number);
     let mut recv = bench.filled(len, |_, _| 0);
@@ -168,11 +157,10 @@ fn messages_arrive_and_the_root_is_copied() {
     assert_eq!(bench.contents(&recv), passed);
 
     let root = count - 1;
-    let each = ranks.iter().zip(streams).zip(&mut recv);
     library
         .group(|group| {
-            each.into_iter()
-                .try_for_each(|((rank, stream), buffer)| group.broadcast(rank, buffer, root, stream))
+            let mut each = ranks.iter().zip(streams).zip(&mut recv);
+            each.try_for_each(|((rank, stream), buffer)| group.broadcast(rank, buffer, root, stream))
         })
         .unwrap();
     assert_eq!(bench.contents(&recv), vec![passed[root].clone(); count]);

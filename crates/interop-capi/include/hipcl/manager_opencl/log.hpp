@@ -45,7 +45,7 @@ class Log {
     }
     // A command that was enqueued behind its waits.
     void record(const std::vector<Use> &uses, cl_command_queue queue, const EventPtr &event) noexcept {
-        // Who would wait for an earlier command of these waits for this one, which runs after it.
+        // A later command that would wait for one of these waits for the new command, which runs after it.
         for (const Use &use : uses) {
             erase([&](const Entry &entry) {
                 const bool is_after = use.writes || (entry.queue == queue && !entry.use.writes);
