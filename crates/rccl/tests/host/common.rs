@@ -20,10 +20,15 @@ pub fn runtime() -> Runtime {
     let made = RUNTIME.get_or_init(|| {
         // SAFETY: each test begins here, and before that reads no environment.
         unsafe { std::env::set_var("HIP_HOST_DEVICES", DEVICES.to_string()) };
-        // SAFETY: one platform's functions.
-        unsafe { Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }.unwrap()
+        another_runtime()
     });
     made.clone()
+}
+
+/// One with deferred errors of its own, after [`runtime`].
+pub fn another_runtime() -> Runtime {
+    // SAFETY: one platform's functions.
+    unsafe { Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }.unwrap()
 }
 
 /// Freeing memory waits for all streams of a device. Of two communicators with the same devices one could so wait for
@@ -44,8 +49,12 @@ pub struct Rank {
 
 /// Runs `body` as each rank, on a thread of its own, and returns what each returned.
 pub fn run<R: Send>(ranks: usize, body: impl Fn(Rank) -> R + Sync) -> Vec<R> {
+    run_in(&runtime(), ranks, body)
+}
+
+pub fn run_in<R: Send>(runtime: &Runtime, ranks: usize, body: impl Fn(Rank) -> R + Sync) -> Vec<R> {
     let _alone = alone();
-    let (runtime, library) = (runtime(), library());
+    let library = library();
     let id = UniqueId::new(&library).unwrap();
     threads(ranks, |rank| {
         let device = runtime.device(rank).unwrap();

@@ -1,5 +1,8 @@
 //! What one rank does wrong is told to all.
 
+use std::sync::Barrier;
+
+use hip::DeviceBuffer;
 use rccl::{Communicator, Error, ReduceOp, UniqueId};
 use rccl_sys::ncclResult_t;
 
@@ -92,6 +95,16 @@ fn a_message_of_another_length() {
 }
 
 #[test]
+fn a_message_of_another_type() {
+    told_to_all(2, &["ncclSend(3 x ncclFloat32", "ncclRecv(3 x ncclInt32"], |rank| {
+        let _ = match rank.rank {
+            0 => rank.comm.send(&rank.upload(&[0.0_f32; 3]), 1, &rank.stream),
+            _ => rank.comm.recv(&mut rank.upload(&[0_i32; 3]), 0, &rank.stream),
+        };
+    });
+}
+
+#[test]
 fn a_third_rank_is_told_too() {
     // Ranks 0 and 1 agree and wait for rank 2, which makes another call.
     told_to_all(3, &["collective 1", "rank 2 calls"], |rank| {
@@ -121,18 +134,47 @@ fn an_abort_wakes_those_who_wait() {
     });
 }
 
+/// Whether it leaves before the other rank's stream gets to the call, or after that.
 #[test]
 fn a_rank_that_left_is_named() {
-    run(2, |rank| {
-        if rank.rank == 1 {
-            return;
+    type Call = fn(&Rank, &mut DeviceBuffer<f32>) -> rccl::Result<()>;
+    let calls: [Call; 3] = [
+        |rank, memory| rank.comm.all_reduce_in_place(memory, ReduceOp::Sum, &rank.stream),
+        |rank, memory| rank.comm.send(&*memory, 1, &rank.stream),
+        |rank, memory| rank.comm.recv(memory, 1, &rank.stream),
+    ];
+    for call in calls {
+        for leaves_before in [true, false] {
+            let left = Barrier::new(2);
+            run(2, |rank| {
+                if rank.rank == 1 {
+                    if !leaves_before {
+                        left.wait();
+                    }
+                    drop(rank.comm);
+                    if leaves_before {
+                        left.wait();
+                    }
+                    return;
+                }
+                let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+                if leaves_before {
+                    left.wait();
+                }
+                call(&rank, &mut memory).unwrap();
+                if !leaves_before {
+                    // An empty stream beside it, which begins after it: by then the call is most likely waiting.
+                    let beside = rank.device.stream().unwrap();
+                    beside.host_function(|| ()).unwrap();
+                    beside.synchronize().unwrap();
+                    left.wait();
+                }
+                let error = rank.failure();
+                assert_eq!(error.code(), Some(ncclResult_t::ncclRemoteError), "{error}");
+                assert!(error.to_string().contains("rank 1 has destroyed"), "{error}");
+            });
         }
-        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
-        let _ = rank.comm.all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream);
-        let error = rank.failure();
-        assert_eq!(error.code(), Some(ncclResult_t::ncclRemoteError), "{error}");
-        assert!(error.to_string().contains("rank 1 has destroyed"), "{error}");
-    });
+    }
 }
 
 /// What each rank gets that wants to join as (rank, of how many, on which device).

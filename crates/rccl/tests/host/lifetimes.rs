@@ -2,7 +2,7 @@
 
 use rccl::ReduceOp;
 
-use crate::common::{run, runtime};
+use crate::common::{another_runtime, run, run_in, runtime};
 
 #[test]
 fn a_communicator_that_is_dropped_ends_its_queued_work_first() {
@@ -38,12 +38,14 @@ fn memory_that_is_dropped_waits_for_the_other_ranks() {
 
 #[test]
 fn a_failed_communicator_is_dropped_and_the_error_deferred() {
-    // A runtime of its own: its deferred errors are of this test.
-    run(2, |rank| {
+    // A runtime of its own: what other tests defer is not in its list.
+    runtime();
+    let runtime = another_runtime();
+    run_in(&runtime, 2, |rank| {
         let mut memory = rank.device.alloc_zeroed::<f32>(2 + rank.rank).unwrap();
         let _ = rank.comm.all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream);
     });
-    let deferred = runtime().take_deferred_errors();
+    let deferred = runtime.take_deferred_errors();
     let of_drop = |error: &hip::Error| error.to_string().contains("drop of a communicator");
     assert!(deferred.iter().any(of_drop), "{deferred:?}");
 }
