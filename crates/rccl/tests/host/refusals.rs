@@ -3,7 +3,7 @@
 use hip_sys::{hipError_t, hipStreamCaptureMode};
 use rccl::{Error, ReduceOp};
 
-use crate::common::run;
+use crate::common::{Rank, run};
 
 #[test]
 fn lengths_that_do_not_fit() {
@@ -69,21 +69,46 @@ fn a_slice_of_another_stream() {
     });
 }
 
+/// What each test of overlaps starts from: eight elements, of which two halves share one.
+fn overlapping<'s>(memory: &mut hip::DeviceBuffer<f32>, stream: &'s hip::Stream) -> [hip::DeviceSliceMut<'s, f32>; 2] {
+    let pointer = memory.on_mut(stream).unwrap().as_mut_ptr();
+    // SAFETY: the memory lives as long as the test, and nothing runs on it: each call is refused, or its group is never
+    // launched.
+    unsafe { [0, 3].map(|begin| hip::DeviceSliceMut::from_raw_parts(pointer.add(begin), 4, stream)) }
+}
+
 #[test]
 fn memory_of_two_calls_of_a_group() {
+    type Add = for<'g> fn(&mut rccl::Group<'g>, &'g Rank, hip::DeviceSliceMut<'g, f32>) -> rccl::Result<()>;
+    let send: Add = |group, rank, slice| group.send(&rank.comm, slice.into_slice(), 0, &rank.stream);
+    let recv: Add = |group, rank, slice| group.recv(&rank.comm, slice, 0, &rank.stream);
     run(1, |rank| {
         let mut memory = rank.device.alloc_zeroed::<f32>(8).unwrap();
-        let pointer = memory.on_mut(&rank.stream).unwrap().as_mut_ptr();
-        // SAFETY: the memory lives until the end, and nothing runs on it.
-        let (one, two) = unsafe {
-            (
-                hip::DeviceSliceMut::from_raw_parts(pointer, 4, &rank.stream),
-                hip::DeviceSlice::from_raw_parts(pointer.add(3).cast_const(), 4, &rank.stream),
-            )
-        };
-        let mut group = rccl::Group::new();
-        group.recv(&rank.comm, one, 0, &rank.stream).unwrap();
-        let error = group.send(&rank.comm, two, 0, &rank.stream).unwrap_err();
+        for (first, second, is_refused) in [
+            (send, send, false),
+            (send, recv, true),
+            (recv, send, true),
+            (recv, recv, true),
+        ] {
+            let [one, two] = overlapping(&mut memory, &rank.stream);
+            let mut group = rccl::Group::new();
+            first(&mut group, &rank, one).unwrap();
+            let added = second(&mut group, &rank, two);
+            let overlaps = matches!(added, Err(Error::Overlap { .. }));
+            assert_eq!((overlaps, added.is_err()), (is_refused, is_refused), "{added:?}");
+        }
+    });
+}
+
+#[test]
+fn memory_of_one_call() {
+    run(1, |rank| {
+        let mut memory = rank.device.alloc_zeroed::<f32>(8).unwrap();
+        let [one, two] = overlapping(&mut memory, &rank.stream);
+        let error = rank
+            .comm
+            .all_reduce(one.into_slice(), two, ReduceOp::Sum, &rank.stream)
+            .unwrap_err();
         assert!(matches!(error, Error::Overlap { .. }), "{error}");
     });
 }
