@@ -63,7 +63,7 @@ unsafe extern "C" fn version(out: *mut c_int) -> ncclResult_t {
 
 unsafe extern "C" fn unique_id(out: *mut ncclUniqueId) -> ncclResult_t {
     // SAFETY: the C caller's duty.
-    entry("ncclGetUniqueId", || unsafe { store(out, comm::new_id()) })
+    entry("ncclGetUniqueId", || unsafe { store(out, comm::new_id()?) })
 }
 
 unsafe extern "C" fn init_rank(out: *mut ncclComm_t, ranks: c_int, id: ncclUniqueId, rank: c_int) -> ncclResult_t {
@@ -116,7 +116,7 @@ unsafe extern "C" fn init_all(out: *mut ncclComm_t, count: c_int, devices: *cons
 unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
     entry("ncclCommDestroy", || {
         let rank = comm::remove(comm)?;
-        rank.clique.destroy(rank.rank);
+        rank.meeting.destroy(rank.rank);
         Ok(())
     })
 }
@@ -124,14 +124,14 @@ unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
 unsafe extern "C" fn abort(comm: ncclComm_t) -> ncclResult_t {
     entry("ncclCommAbort", || {
         let rank = comm::remove(comm)?;
-        rank.clique.abort(rank.rank);
+        rank.meeting.abort(rank.rank);
         Ok(())
     })
 }
 
 unsafe extern "C" fn async_error(comm: ncclComm_t, out: *mut ncclResult_t) -> ncclResult_t {
     entry("ncclCommGetAsyncError", || {
-        let failure = comm::find(comm)?.clique.failure();
+        let failure = comm::find(comm)?.meeting.failure();
         let code = failure.map_or(ncclResult_t::ncclSuccess, |failure| failure.code);
         // SAFETY: the C caller's duty.
         unsafe { store(out, code) }
@@ -148,7 +148,7 @@ fn tell(name: &'static str, comm: ncclComm_t, out: *mut c_int, what: fn(&Rank) -
 }
 
 unsafe extern "C" fn count(comm: ncclComm_t, out: *mut c_int) -> ncclResult_t {
-    tell("ncclCommCount", comm, out, |rank| rank.clique.ranks() as c_int)
+    tell("ncclCommCount", comm, out, |rank| rank.meeting.ranks() as c_int)
 }
 
 unsafe extern "C" fn device(comm: ncclComm_t, out: *mut c_int) -> ncclResult_t {
@@ -212,8 +212,8 @@ fn queue(kind: Kind, given: Given) -> ncclResult_t {
 fn submit(kind: Kind, given: Given) -> Outcome {
     let name = kind.call();
     let rank = comm::find(given.on.0)?;
-    rank.clique.check()?;
-    let ranks = rank.clique.ranks();
+    rank.meeting.check()?;
+    let ranks = rank.meeting.ranks();
     let root = usize::try_from(given.root).ok().filter(|root| *root < ranks);
     let root = root.ok_or_else(|| Failure::argument(format!("{name}: no rank {} among {ranks}", given.root)))?;
     let (count, datatype) = given.elements;

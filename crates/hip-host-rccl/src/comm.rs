@@ -11,11 +11,15 @@ use parking_lot::Mutex;
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::clique::Clique;
+use crate::meeting::Meeting;
+use crate::remote::Remote;
+use crate::server;
 use crate::status::{Failure, Outcome};
+use crate::wire::Address;
 
 /// One rank of a communicator.
 pub(crate) struct Rank {
-    pub(crate) clique: Arc<Clique>,
+    pub(crate) meeting: Arc<dyn Meeting>,
     pub(crate) rank: usize,
     pub(crate) device: c_int,
 }
@@ -23,56 +27,88 @@ pub(crate) struct Rank {
 static RANKS: LazyLock<Mutex<HashMap<usize, Arc<Rank>>>> = LazyLock::new(Mutex::default);
 static NEXT_HANDLE: AtomicUsize = AtomicUsize::new(0x1000);
 
-type Id = [c_char; 128];
-
-/// The ids that were made, with the ranks that found each other so far.
-static IDS: LazyLock<Mutex<HashMap<Id, Option<Arc<Clique>>>>> = LazyLock::new(Mutex::default);
+/// The ids that were made here, with the ranks that found each other so far.
+static IDS: LazyLock<Mutex<HashMap<u64, Option<Arc<Clique>>>>> = LazyLock::new(Mutex::default);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// How an id begins: those of other libraries do not.
+/// How an id begins: those of other libraries do not. The process that made it follows, and its number there.
 const MARK: &[u8; 16] = b"hip-host-rccl id";
 
-pub(crate) fn new_id() -> ncclUniqueId {
+pub(crate) fn new_id() -> Outcome<ncclUniqueId> {
+    let address = server::address()?;
+    let number = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let numbers = [address.process, address.secret, number].map(u64::to_ne_bytes);
     let mut id = ncclUniqueId::default();
-    let process = u64::from(std::process::id()).to_ne_bytes();
-    let number = NEXT_ID.fetch_add(1, Ordering::Relaxed).to_ne_bytes();
-    let bytes = MARK.iter().chain(&process).chain(&number);
+    let bytes = MARK.iter().chain(numbers.as_flattened());
     for (byte, value) in id.internal.iter_mut().zip(bytes) {
         *byte = value.cast_signed();
     }
-    IDS.lock().insert(id.internal, None);
-    id
+    IDS.lock().insert(number, None);
+    Ok(id)
 }
 
-/// More than a process has devices for.
+/// The process that made an id, and its number there.
+fn parse(id: &ncclUniqueId) -> Option<(Address, u64)> {
+    let bytes = id.internal.map(c_char::cast_unsigned);
+    let numbers = bytes.strip_prefix(MARK)?.as_chunks().0;
+    let [process, secret, number, rest @ ..] = numbers else {
+        return None;
+    };
+    let [process, secret, number] = [process, secret, number].map(|bytes| u64::from_ne_bytes(*bytes));
+    rest.iter()
+        .all(|bytes| *bytes == [0; 8])
+        .then_some((Address { process, secret }, number))
+}
+
+/// More than a machine has devices for.
 const MOST: usize = 1 << 12;
 
 /// Takes a rank's place, without waiting for the others.
 pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) -> Outcome<Arc<Rank>> {
-    let (Ok(count), Ok(rank)) = (usize::try_from(ranks), usize::try_from(rank)) else {
+    let (address, id) =
+        parse(id).ok_or_else(|| Failure::argument("ncclCommInitRank: that is no id of this library"))?;
+    let (meeting, rank): (Arc<dyn Meeting>, _) = if server::is_here(address) {
+        let (clique, rank) = join_here(id, (ranks, rank, device))?;
+        (clique, rank)
+    } else {
+        let place = place(ranks, rank)?;
+        (Arc::new(Remote::join(address, id, place, device)?), place.1)
+    };
+    Ok(Arc::new(Rank { meeting, rank, device }))
+}
+
+/// As counts, if the rank can be.
+fn place(ranks: c_int, rank: c_int) -> Outcome<(usize, usize)> {
+    let (Ok(count), Ok(place)) = (usize::try_from(ranks), usize::try_from(rank)) else {
         return Err(Failure::argument(format!("ncclCommInitRank: rank {rank} of {ranks}")));
     };
-    if rank >= count {
+    if place >= count {
         return Err(Failure::argument(format!("ncclCommInitRank: rank {rank} of {count}")));
     }
     if count > MOST {
         return Err(Failure::argument(format!(
-            "ncclCommInitRank: {count} ranks; the ranks are threads of this process, at most {MOST}"
+            "ncclCommInitRank: {count} ranks; the ranks are on one machine, at most {MOST}"
         )));
     }
+    Ok((count, place))
+}
+
+/// Takes a rank's place, where the id was made here.
+pub(crate) fn join_here(id: u64, (ranks, rank, device): (c_int, c_int, c_int)) -> Outcome<(Arc<Clique>, usize)> {
+    let (count, rank) = place(ranks, rank)?;
     let mut ids = IDS.lock();
-    let Some(found) = ids.get_mut(&id.internal) else {
+    let Some(found) = ids.get_mut(&id) else {
         return Err(Failure::argument(
-            "ncclCommInitRank: the id was not made in this process, or its communicator is complete",
+            "ncclCommInitRank: the communicator of the id is complete, or there is no such id",
         ));
     };
     let clique = found.get_or_insert_with(|| Clique::new(count)).clone();
     clique.join(rank, count, device)?;
     // A failed one stays, to tell the ranks that are still to come.
     if clique.is_complete() {
-        ids.remove(&id.internal);
+        ids.remove(&id);
     }
-    Ok(Arc::new(Rank { clique, rank, device }))
+    Ok((clique, rank))
 }
 
 /// All ranks at once.
@@ -80,8 +116,8 @@ pub(crate) fn all(devices: &[c_int]) -> Outcome<Vec<Arc<Rank>>> {
     let clique = Clique::new(devices.len());
     let ranks = devices.iter().enumerate().map(|(rank, &device)| {
         clique.join(rank, devices.len(), device)?;
-        let clique = clique.clone();
-        Ok(Arc::new(Rank { clique, rank, device }))
+        let meeting = clique.clone();
+        Ok(Arc::new(Rank { meeting, rank, device }))
     });
     ranks.collect()
 }
@@ -110,6 +146,6 @@ fn unknown() -> Failure {
 pub(crate) fn failure_text(comm: ncclComm_t) -> Option<*const c_char> {
     let rank = find(comm).ok()?;
     // The communicator keeps its first failure, so the text outlives this reference.
-    let failure = rank.clique.failure()?;
+    let failure = rank.meeting.failure()?;
     Some(failure.text.as_ptr())
 }

@@ -117,7 +117,7 @@ fn join(inits: Vec<Init>) -> Outcome {
         .collect();
     let joined = joined?;
     for (rank, _) in &joined {
-        rank.clique.wait_complete()?;
+        rank.meeting.wait_complete()?;
     }
     for (rank, out) in joined {
         // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
@@ -134,12 +134,12 @@ impl Command {
         let arrived: Vec<_> = self
             .0
             .iter()
-            .map(|(call, place)| call.rank.clique.arrive(call.rank.rank, *place, call.operation))
+            .map(|(call, place)| call.rank.meeting.arrive(call.rank.rank, *place, call.operation))
             .collect();
         let mut outcome = Ok(());
-        for ((call, place), ticket) in self.0.iter().zip(&arrived) {
-            let waited = call.rank.clique.wait(*place, &call.operation, ticket);
-            outcome = outcome.and(waited);
+        // All of them: each has memory of this stream until its wait has ended.
+        for wait in arrived {
+            outcome = outcome.and(wait());
         }
         if let Err(failure) = outcome {
             // The results are not there, so the stream has failed. It logs the text and passes the panic on to no hook.
@@ -152,7 +152,7 @@ impl Command {
 impl Drop for Command {
     fn drop(&mut self) {
         for (call, _) in &self.0 {
-            call.rank.clique.leave(call.rank.rank);
+            call.rank.meeting.leave(call.rank.rank);
         }
     }
 }
@@ -171,19 +171,19 @@ fn issue(name: &'static str, calls: Vec<Call>) -> Outcome {
         on_device(*device, || refuse_capture(name, *stream as hipStream_t))?;
     }
     for (stream, device, calls) in streams {
-        let placed = calls.into_iter().map(|call| {
-            let place = call.rank.clique.issue(call.rank.rank, &call.operation);
-            (call, place)
-        });
-        let command = Command(placed.collect());
-        let cliques: Vec<_> = command.0.iter().map(|(call, _)| call.rank.clique.clone()).collect();
+        let mut command = Command(Vec::new());
+        for call in calls {
+            let place = call.rank.meeting.issue(call.rank.rank, &call.operation)?;
+            command.0.push((call, place));
+        }
+        let meetings: Vec<_> = command.0.iter().map(|(call, _)| call.rank.meeting.clone()).collect();
         let queued = on_device(device, || {
             let work = move || command.run();
             from_hip(name, library::issue_awaited(stream as hipStream_t, name, work))
         });
         if let Err(failure) = queued {
             // The calls have their places, and will never arrive there.
-            cliques.iter().for_each(|clique| clique.fail_with(failure.clone()));
+            meetings.iter().for_each(|meeting| meeting.fail_with(failure.clone()));
             return Err(failure);
         }
     }

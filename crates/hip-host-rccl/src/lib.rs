@@ -1,14 +1,18 @@
 //! RCCL on the software devices of `hip-host`: a strict test double.
 //!
-//! It joins ranks that are threads of one process and moves their data through host memory. It is there to test
-//! programs, and is no transport: no second process can take part.
+//! It joins ranks that are threads or processes of one machine and moves their data through host memory. It is there to
+//! test programs, and is no transport. The ranks meet in the process that made the id: those of other processes send it
+//! what their calls read, over a socket without a file, and get what they write. When a process ends, killed or not, the
+//! ranks of the others get an error at once, and nothing is left on the machine.
 //!
 //! | module | what |
 //! |---|---|
 //! | `status` | codes, and the text behind a failure |
 //! | `operation` | one call, as its rank made it |
 //! | `reduce`, `transfer` | what a complete operation does to memory |
-//! | `clique` | the ranks of a communicator: who is there, and whose calls belong together |
+//! | `meeting` | where the ranks of a communicator meet: in this process or in another |
+//! | `clique` | the ranks that meet here: who is there, and whose calls belong together |
+//! | `server`, `remote`, `wire` | ranks of other processes: where they meet, as themselves, and what both say |
 //! | `comm` | handles, and the ids by which ranks find each other |
 //! | `group` | calls that are collected and issued at once |
 //! | `calls` | the C functions |
@@ -26,6 +30,7 @@
 //! | ranks that disagree about their number, one rank twice, two ranks on one device | `ncclInvalidUsage` |
 //! | a rank that does not come within the [time limit](set_time_limit) | `ncclRemoteError` |
 //! | a rank that destroyed its communicator although others wait for it | `ncclRemoteError` |
+//! | a process that ended, and had a rank or the place where the ranks meet | `ncclRemoteError` |
 //!
 //! `ncclCommAbort` ends all waiting work without failing a stream, as in the real library; the other ranks get
 //! `ncclRemoteError`. A failed communicator refuses every further call. A call on a stream of another device, with memory
@@ -45,10 +50,14 @@ mod clique;
 mod comm;
 mod group;
 mod limit;
+mod meeting;
 mod operation;
 mod reduce;
+mod remote;
+mod server;
 mod status;
 mod transfer;
+mod wire;
 
 pub use calls::rccl_api;
 pub use limit::set_time_limit;

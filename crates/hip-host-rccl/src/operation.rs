@@ -1,9 +1,10 @@
 //! One call, as its rank made it.
 
 use rccl_sys::{ncclDataType_t, ncclRedOp_t};
+use serde::{Deserialize, Serialize};
 
 /// What is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     AllReduce,
     Reduce,

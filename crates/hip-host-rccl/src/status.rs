@@ -34,6 +34,10 @@ impl Failure {
         Self::new(ncclResult_t::ncclInvalidUsage, text)
     }
 
+    pub(crate) fn system(text: impl Into<String>) -> Self {
+        Self::new(ncclResult_t::ncclSystemError, text)
+    }
+
     pub(crate) fn remote(text: impl Into<String>) -> Self {
         Self::new(ncclResult_t::ncclRemoteError, text)
     }

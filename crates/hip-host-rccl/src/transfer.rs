@@ -72,7 +72,7 @@ pub(crate) unsafe fn pair(send: &Operation, recv: &Operation) {
 /// # Safety
 ///
 /// So many bytes there may be read, and do not change while the result lives.
-unsafe fn bytes_at<'a>(address: usize, bytes: usize) -> &'a [u8] {
+pub(crate) unsafe fn bytes_at<'a>(address: usize, bytes: usize) -> &'a [u8] {
     if bytes == 0 {
         return &[];
     }
@@ -83,7 +83,7 @@ unsafe fn bytes_at<'a>(address: usize, bytes: usize) -> &'a [u8] {
 /// # Safety
 ///
 /// So many bytes there may be written.
-unsafe fn write(address: usize, bytes: &[u8]) {
+pub(crate) unsafe fn write(address: usize, bytes: &[u8]) {
     // SAFETY: the caller's promise. The source is memory of our own.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
 }

@@ -3,17 +3,23 @@
 //! A call gets its place when it is issued: the n-th collective of its rank, or the n-th message to or from a peer. It
 //! arrives there when its stream gets to it. The last to arrive does the work for all, and the others wait.
 
+mod matching;
+
 use std::collections::HashMap;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 
 use crate::limit::time_limit;
+use crate::meeting::{Meeting, Wait};
 use crate::operation::{Kind, Operation};
 use crate::status::{Failure, Outcome};
 use crate::transfer;
+use crate::wire::{self, Reply};
 
 /// Who belongs together.
 pub(crate) struct Clique {
@@ -29,6 +35,8 @@ struct State {
     collectives: HashMap<u64, Vec<Option<Arrival>>>,
     sends: HashMap<Message, Arrival>,
     recvs: HashMap<Message, Arrival>,
+    /// Connections of ranks in other processes, which want to know of a failure at once.
+    watchers: Vec<UnixStream>,
     /// The first; it stays.
     failure: Option<Arc<Failure>>,
     /// Whether the failure is an abort, which ends the work of streams without failing them.
@@ -46,7 +54,7 @@ struct Member {
     gone: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Message {
     from: usize,
     to: usize,
@@ -54,7 +62,7 @@ pub(crate) struct Message {
 }
 
 /// Where a call belongs.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Place {
     Collective(u64),
     Message(Message),
@@ -84,6 +92,11 @@ impl Ticket {
     fn stage(&self) -> u8 {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Whether the result is there.
+    pub(crate) fn is_done(&self) -> bool {
+        self.stage() == DONE
+    }
 }
 
 impl Clique {
@@ -96,17 +109,13 @@ impl Clique {
                 collectives: HashMap::new(),
                 sends: HashMap::new(),
                 recvs: HashMap::new(),
+                watchers: Vec::new(),
                 failure: None,
                 aborted: false,
             }),
             changed: Condvar::new(),
         })
     }
-
-    pub(crate) fn ranks(&self) -> usize {
-        self.ranks
-    }
-
     /// Whether every rank is there.
     pub(crate) fn is_complete(&self) -> bool {
         self.state.lock().joined.iter().all(Option::is_some)
@@ -132,73 +141,8 @@ impl Clique {
         self.changed.notify_all();
         Ok(())
     }
-
-    /// Waits until every rank is there.
-    pub(crate) fn wait_complete(&self) -> Outcome {
-        let deadline = Instant::now().checked_add(time_limit());
-        let mut state = self.state.lock();
-        loop {
-            state.check()?;
-            let absent = absent(state.joined.iter().map(Option::is_some));
-            if absent.is_empty() {
-                return Ok(());
-            }
-            if self.wait_until(&mut state, deadline) {
-                let text = format!(
-                    "ncclCommInitRank: ranks {absent:?} of {} did not come within the time limit",
-                    self.ranks
-                );
-                self.fail(&mut state, Failure::remote(text));
-            }
-        }
-    }
-
-    /// The failure, if there is one.
-    pub(crate) fn failure(&self) -> Option<Arc<Failure>> {
-        self.state.lock().failure.clone()
-    }
-
-    pub(crate) fn check(&self) -> Outcome {
-        self.state.lock().check()
-    }
-
-    /// The place of a call that `rank` issues now. [`leave`](Self::leave) has to follow.
-    pub(crate) fn issue(&self, rank: usize, operation: &Operation) -> Place {
-        let mut state = self.state.lock();
-        let member = &mut state.members[rank];
-        member.under_way += 1;
-        let peer = operation.root;
-        let mut next = |numbers: fn(&mut Member) -> &mut HashMap<usize, u64>| {
-            let number = numbers(member).entry(peer).or_default();
-            *number += 1;
-            *number
-        };
-        match operation.kind {
-            Kind::Send => Place::Message(Message {
-                from: rank,
-                to: peer,
-                number: next(|member| &mut member.sends),
-            }),
-            Kind::Recv => Place::Message(Message {
-                from: peer,
-                to: rank,
-                number: next(|member| &mut member.recvs),
-            }),
-            _ => {
-                member.collectives += 1;
-                Place::Collective(member.collectives)
-            }
-        }
-    }
-
-    /// A call of `rank` has ended, or will never run.
-    pub(crate) fn leave(&self, rank: usize) {
-        self.state.lock().members[rank].under_way -= 1;
-        self.changed.notify_all();
-    }
-
     /// The stream of `rank` gets to its call. Does the operation if it was the last that was missing.
-    pub(crate) fn arrive(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
+    pub(crate) fn enter(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
         let ticket = Arc::new(Ticket::default());
         let arrival = Arrival {
             operation,
@@ -232,76 +176,6 @@ impl Clique {
         drop(state);
         self.changed.notify_all();
         ticket
-    }
-
-    fn arrive_at_collective(
-        &self,
-        state: &mut State,
-        rank: usize,
-        number: u64,
-        arrival: Arrival,
-    ) -> Option<Vec<Arrival>> {
-        let ranks = self.ranks;
-        let calls = state.collectives.entry(number).or_insert_with(|| vec![None; ranks]);
-        let other = calls
-            .iter()
-            .enumerate()
-            .find_map(|(rank, call)| Some((rank, call.as_ref()?)));
-        if let Some((other, call)) = other
-            && !call.operation.agrees(&arrival.operation)
-        {
-            let text = format!(
-                "collective {number}: rank {rank} calls {}, rank {other} calls {}; all ranks have to make equal calls in \
-                 the same order",
-                arrival.operation.describe(),
-                call.operation.describe()
-            );
-            self.fail(state, Failure::usage(text));
-            return None;
-        }
-        let what = arrival.operation.describe();
-        calls[rank] = Some(arrival);
-        if calls.iter().all(Option::is_some) {
-            let calls = state.collectives.remove(&number);
-            return calls.map(|calls| calls.into_iter().flatten().collect());
-        }
-        let never = (0..ranks).find(|&rank| calls[rank].is_none() && state.members[rank].gone);
-        if let Some(never) = never {
-            self.fail(state, never_comes(&format!("collective {number}, {what}"), never));
-        }
-        None
-    }
-
-    fn arrive_at_message(&self, state: &mut State, message: Message, arrival: Arrival) -> Option<Vec<Arrival>> {
-        let sends = arrival.operation.kind == Kind::Send;
-        let (own, others) = match sends {
-            true => (&mut state.sends, &mut state.recvs),
-            false => (&mut state.recvs, &mut state.sends),
-        };
-        let Some(other) = others.remove(&message) else {
-            let what = arrival.operation.describe();
-            own.insert(message, arrival);
-            let peer = if sends { message.to } else { message.from };
-            if state.members[peer].gone {
-                self.fail(state, never_comes(&what, peer));
-            }
-            return None;
-        };
-        let (send, recv) = if sends { (arrival, other) } else { (other, arrival) };
-        let (one, two) = (&send.operation, &recv.operation);
-        if (one.count, one.datatype) != (two.count, two.datatype) {
-            let text = format!(
-                "message {} from rank {} to rank {}: {} meets {}; both have to name the same count and type",
-                message.number,
-                message.from,
-                message.to,
-                one.describe(),
-                two.describe()
-            );
-            self.fail(state, Failure::usage(text));
-            return None;
-        }
-        Some(vec![send, recv])
     }
 
     /// Waits until the operation is done; at the time limit the communicator fails. An abort is no error.
@@ -339,8 +213,115 @@ impl Clique {
         }
     }
 
-    /// Waits for the calls of `rank`, and takes it out.
-    pub(crate) fn destroy(&self, rank: usize) {
+    /// Tells a rank of another process of a failure, on its connection.
+    pub(crate) fn watch(&self, watcher: UnixStream) {
+        let mut state = self.state.lock();
+        state.watchers.push(watcher);
+        state.tell();
+    }
+
+    /// The process of a rank has ended, or has destroyed its communicator.
+    pub(crate) fn lose(&self, rank: usize) {
+        let mut state = self.state.lock();
+        if state.members[rank].gone {
+            return;
+        }
+        state.members[rank].gone = true;
+        self.fail(
+            &mut state,
+            Failure::remote(format!("the process of rank {rank} has ended")),
+        );
+    }
+
+    fn fail(&self, state: &mut State, failure: Failure) {
+        state.failure.get_or_insert_with(|| Arc::new(failure));
+        state.tell();
+        // Their ranks leave, so their memory is not to be touched.
+        state.collectives.clear();
+        state.sends.clear();
+        state.recvs.clear();
+        self.changed.notify_all();
+    }
+
+    /// Whether the deadline passed.
+    fn wait_until(&self, state: &mut MutexGuard<'_, State>, deadline: Option<Instant>) -> bool {
+        match deadline {
+            Some(deadline) => self.changed.wait_until(state, deadline).timed_out(),
+            None => {
+                self.changed.wait(state);
+                false
+            }
+        }
+    }
+}
+
+impl Meeting for Clique {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn failure(&self) -> Option<Arc<Failure>> {
+        self.state.lock().failure.clone()
+    }
+
+    fn wait_complete(&self) -> Outcome {
+        let deadline = Instant::now().checked_add(time_limit());
+        let mut state = self.state.lock();
+        loop {
+            state.check()?;
+            let absent = absent(state.joined.iter().map(Option::is_some));
+            if absent.is_empty() {
+                return Ok(());
+            }
+            if self.wait_until(&mut state, deadline) {
+                let text = format!(
+                    "ncclCommInitRank: ranks {absent:?} of {} did not come within the time limit",
+                    self.ranks
+                );
+                self.fail(&mut state, Failure::remote(text));
+            }
+        }
+    }
+
+    fn issue(&self, rank: usize, operation: &Operation) -> Outcome<Place> {
+        let mut state = self.state.lock();
+        let member = &mut state.members[rank];
+        member.under_way += 1;
+        let peer = operation.root;
+        let mut next = |numbers: fn(&mut Member) -> &mut HashMap<usize, u64>| {
+            let number = numbers(member).entry(peer).or_default();
+            *number += 1;
+            *number
+        };
+        Ok(match operation.kind {
+            Kind::Send => Place::Message(Message {
+                from: rank,
+                to: peer,
+                number: next(|member| &mut member.sends),
+            }),
+            Kind::Recv => Place::Message(Message {
+                from: peer,
+                to: rank,
+                number: next(|member| &mut member.recvs),
+            }),
+            _ => {
+                member.collectives += 1;
+                Place::Collective(member.collectives)
+            }
+        })
+    }
+
+    fn leave(&self, rank: usize) {
+        self.state.lock().members[rank].under_way -= 1;
+        self.changed.notify_all();
+    }
+
+    fn arrive(&self, rank: usize, place: Place, operation: Operation) -> Wait<'_> {
+        let ticket = self.enter(rank, place, operation);
+        Box::new(move || self.wait(place, &operation, &ticket))
+    }
+
+    fn destroy(&self, rank: usize) {
         let mut state = self.state.lock();
         // Each ends at its time limit at the latest.
         while state.members[rank].under_way > 0 {
@@ -362,8 +343,7 @@ impl Clique {
         }
     }
 
-    /// Ends everything that waits, for all ranks.
-    pub(crate) fn abort(&self, rank: usize) {
+    fn abort(&self, rank: usize) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
             state.aborted = true;
@@ -373,33 +353,21 @@ impl Clique {
         state.members[rank].gone = true;
     }
 
-    /// A failure of the communicator that began elsewhere.
-    pub(crate) fn fail_with(&self, failure: Failure) {
+    fn fail_with(&self, failure: Failure) {
         self.fail(&mut self.state.lock(), failure);
-    }
-
-    fn fail(&self, state: &mut State, failure: Failure) {
-        state.failure.get_or_insert_with(|| Arc::new(failure));
-        // Their ranks leave, so their memory is not to be touched.
-        state.collectives.clear();
-        state.sends.clear();
-        state.recvs.clear();
-        self.changed.notify_all();
-    }
-
-    /// Whether the deadline passed.
-    fn wait_until(&self, state: &mut MutexGuard<'_, State>, deadline: Option<Instant>) -> bool {
-        match deadline {
-            Some(deadline) => self.changed.wait_until(state, deadline).timed_out(),
-            None => {
-                self.changed.wait(state);
-                false
-            }
-        }
     }
 }
 
 impl State {
+    fn tell(&mut self) {
+        if let Some(failure) = &self.failure {
+            for mut watcher in self.watchers.drain(..) {
+                // One that is gone needs to know nothing.
+                _ = wire::send(&mut watcher, &Reply::failed(failure), &[]);
+            }
+        }
+    }
+
     fn check(&self) -> Outcome {
         match &self.failure {
             Some(failure) => Err((**failure).clone()),
