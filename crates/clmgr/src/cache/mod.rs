@@ -1,12 +1,11 @@
 //! Compiled programs kept in memory and on disk.
 //!
-//! The key is the content: source, what it includes, options, device, driver and platform. A file that is missing,
-//! truncated, altered, untrusted or for another key is ignored, and the program is compiled. The same happens if the
-//! folder cannot be read or written, or an include cannot be resolved.
+//! The key is the content: the source with its includes in their places, options, device, driver and platform. The
+//! compiler gets this one text and reads no file. A kept file that is missing, truncated, altered, untrusted or for
+//! another key is ignored, and the program is compiled. The same happens if the folder cannot be read or written. Where
+//! an include cannot be resolved, the compiler reads it, and nothing is kept.
 
-mod includes;
-mod unchanged;
-mod watch;
+mod inline;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use includes::Includes;
 use kernel_cache::{Key, KeyBuilder, Store};
 use parking_lot::Mutex;
 
@@ -24,7 +22,7 @@ use crate::pocl;
 use crate::program::{ARGUMENT_INFO, Program, unlaunched};
 
 /// Changed whenever the meaning of a key or the form of a file does.
-const FORMAT: &[u8; 16] = b"hipcl-clprog-004";
+const FORMAT: &[u8; 16] = b"hipcl-clprog-005";
 
 /// Programs of one context, compiled at most once. Clones share the cache.
 #[derive(Clone)]
@@ -102,24 +100,20 @@ impl ProgramCache {
     /// The program of this source and these options, compiled only if it is not cached.
     ///
     /// Threads that request the same program at once wait for one compilation. A change to an included file makes it
-    /// another program. A program is never cached if an include cannot be resolved (through a macro, or in a
-    /// compiler-internal folder) or if it tests whether a file exists (`__has_include`).
+    /// another program. The compiler gets the source with the texts of its includes in their places. A program is never
+    /// cached if an include cannot be resolved that way: through a macro, in a compiler-internal folder, in two folders,
+    /// twice where `#pragma once` counts, or with `__FILE__` or `__has_include`.
     ///
     /// # Errors
     ///
     /// As [`Program::build`]. Trouble with the disk is not an error, see [`stats`](Self::stats).
     pub fn get(&self, source: &str, options: &str) -> Result<Program> {
-        let inner = &*self.0;
-        let includes = match includes::of(source, options) {
-            Ok(includes) => includes,
-            Err(reason) => {
-                *inner.disk_trouble.lock() = Some(format!("not kept: {reason}"));
-                let program = Program::build(&inner.context, source, options)?;
-                inner.compiled.fetch_add(1, Ordering::Relaxed);
-                return Ok(program);
-            }
+        let text = match inline::inline(source, options) {
+            Ok(text) => text,
+            Err(reason) => return self.build_as_it_is(source, options, &reason),
         };
-        let key = self.key(source, &includes, options);
+        let inner = &*self.0;
+        let key = self.key(&text, options);
         let place = inner.memory.lock().entry(key).or_default().clone();
         // The compiler runs under the lock of this one key.
         let mut kept = place.lock();
@@ -127,25 +121,31 @@ impl ProgramCache {
             inner.memory_hits.fetch_add(1, Ordering::Relaxed);
             return Ok(program.clone());
         }
-        let program = match self.read(key, source, options) {
+        let program = match self.read(key, &text, options) {
             Some(program) => {
                 inner.disk_hits.fetch_add(1, Ordering::Relaxed);
                 program
             }
-            None => {
-                let build = || Program::build(&inner.context, source, options);
-                let (program, trouble) = unchanged::during(source, options, &includes, build);
-                let program = program?;
-                inner.compiled.fetch_add(1, Ordering::Relaxed);
-                if let Some(trouble) = trouble {
-                    self.trouble(&format_args!("not kept: {trouble}"));
-                    return Ok(program);
+            None => match Program::build(&inner.context, &text, options) {
+                Ok(program) => {
+                    inner.compiled.fetch_add(1, Ordering::Relaxed);
+                    self.write(key, &program);
+                    program
                 }
-                self.write(key, &program);
-                program
-            }
+                Err(error) if *text == *source => return Err(error),
+                // The compiler's words shall name the files.
+                Err(error) => return self.build_as_it_is(source, options, &error),
+            },
         };
         *kept = Some(program.clone());
+        Ok(program)
+    }
+
+    /// For what can't be kept.
+    fn build_as_it_is(&self, source: &str, options: &str, reason: &dyn fmt::Display) -> Result<Program> {
+        let program = Program::build(&self.0.context, source, options)?;
+        self.trouble(&format_args!("not kept: {reason}"));
+        self.0.compiled.fetch_add(1, Ordering::Relaxed);
         Ok(program)
     }
 
@@ -173,11 +173,11 @@ impl ProgramCache {
         self.0.store.as_ref().map(Store::folder)
     }
 
-    fn key(&self, source: &str, includes: &Includes, options: &str) -> Key {
+    fn key(&self, text: &str, options: &str) -> Key {
         let device = self.0.context.device();
         let mut key = KeyBuilder::default();
         key.list([
-            source,
+            text,
             options,
             ARGUMENT_INFO,
             unlaunched::before(device),
@@ -187,12 +187,6 @@ impl ProgramCache {
             device.platform_name(),
             device.platform_version(),
         ]);
-        for (path, include) in includes {
-            let content = include.content.as_deref();
-            key.part(path.as_os_str().as_encoded_bytes())
-                .part([u8::from(content.is_some())])
-                .part(content.unwrap_or_default());
-        }
         key.finish()
     }
 

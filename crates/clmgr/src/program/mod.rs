@@ -212,8 +212,9 @@ impl Program {
             unread: None,
         }));
         let build = slot!(context.api(), clBuildProgram)?;
-        let all = format!("{options} {ARGUMENT_INFO}");
-        let all = CString::new(all.trim_start()).map_err(|_| Error::Nul {
+        // First: behind a `-I` it would be a folder.
+        let all = format!("{ARGUMENT_INFO} {options}");
+        let all = CString::new(all.trim_end()).map_err(|_| Error::Nul {
             what: "the build options",
         })?;
         let device = context.device().raw();

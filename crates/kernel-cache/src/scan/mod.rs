@@ -3,9 +3,13 @@
 //! The texts are C, C++, OpenCL C or HIP. If compilers differ, or only macro expansion shows what is
 //! read, the text is refused; a directive in a skipped part counts.
 
-use std::borrow::Cow;
-use std::iter::Peekable;
-use std::str::Chars;
+mod joined;
+mod lexer;
+
+use std::ops::Range;
+
+use joined::Joined;
+use lexer::{Lexer, Token, is_in_word};
 
 /// Why it is unknown what a compilation reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +22,19 @@ impl NotUnderstood {
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
+}
+
+/// A directive that names a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// The file's name.
+    pub name: String,
+    /// Whether the name stands in quotes, and not in angle brackets.
+    pub is_quoted: bool,
+    /// Whether it is `#include`, and not `#include_next` or `#import`.
+    pub is_plain: bool,
+    /// Its bytes in the text: from the end of what precedes it, but for blanks and comments, to the end of the name.
+    pub place: Range<usize>,
 }
 
 type Result<T, E = NotUnderstood> = std::result::Result<T, E>;
@@ -85,6 +102,19 @@ const OF_TOKENS: [&str; 11] = [
     "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "line",
 ];
 
+/// Macros whose values depend on the file in which they stand.
+const OF_PLACES: [&str; 4] = ["__FILE__", "__FILE_NAME__", "__BASE_FILE__", "__INCLUDE_LEVEL__"];
+
+/// What the tokens of one text tell.
+#[derive(Default)]
+struct Found {
+    includes: Vec<Include>,
+    /// One of [`OF_PLACES`].
+    places: Option<String>,
+    /// How many conditions are open at the end; none if one was closed that another text has to have opened.
+    conditions: Option<u32>,
+}
+
 impl Scan {
     /// The file names of the include directives of `text`, in order.
     ///
@@ -92,8 +122,9 @@ impl Scan {
     ///
     /// It is unknown what the text makes a compiler read.
     pub fn text(&mut self, text: &str) -> Result<Vec<String>> {
-        let text = joined(text)?;
-        let mut names = Vec::new();
+        let joined = Joined::of(text)?;
+        let text = &*joined.text;
+        let mut includes = Vec::new();
         // Quoted texts count even here: the assembly may be in another text of the compilation.
         let is_suspicious = |text: &str| {
             let mut rows = SUSPICIOUS.iter();
@@ -104,8 +135,8 @@ impl Scan {
             line.strip_prefix('#').unwrap_or(line).contains('#')
         };
         let has_stringizing = text.contains('#') && text.lines().any(stringizes);
-        if text.contains('"') || text.contains("%:") || has_stringizing || is_suspicious(&text) {
-            self.look(&text, &mut names)?;
+        if text.contains('"') || text.contains("%:") || has_stringizing || is_suspicious(text) {
+            includes = self.look(text)?.includes;
         } else {
             // It has no `##`, which would be a line with a second `#`.
             let mut words = text.match_indices('_').filter_map(|(at, _)| {
@@ -115,13 +146,46 @@ impl Scan {
             let begin = words.find(|word| begins_pasted(word));
             self.begin = self.begin.take().or(begin.map(str::to_owned));
         }
+        self.check()?;
+        Ok(includes.into_iter().map(|include| include.name).collect())
+    }
+
+    /// The include directives of `text`, in order, if the texts of the files could stand in their places.
+    ///
+    /// # Errors
+    ///
+    /// It is unknown what the text makes a compiler read, or its meaning depends on where it stands.
+    pub fn includes(&mut self, text: &str) -> Result<Vec<Include>> {
+        let joined = Joined::of(text)?;
+        let Found {
+            includes,
+            places,
+            conditions,
+        } = self.look(&joined.text)?;
+        self.check()?;
+        if conditions != Some(0) {
+            return refused("an `#if` without its `#endif`, or the other way round");
+        }
+        if let Some(word) = places {
+            return refused(format!("`{word}` depends on the file"));
+        }
+        let in_text = |include: Include| {
+            let Range { start, end } = include.place;
+            // Behind its last byte may come one that was left out.
+            let place = joined.place(start)..joined.place(end - 1) + 1;
+            Include { place, ..include }
+        };
+        Ok(includes.into_iter().map(in_text).collect())
+    }
+
+    fn check(&self) -> Result<()> {
         if let (true, Some(begin)) = (self.pastes, &self.begin) {
             return refused(format!("token pasting may make another word of `{begin}`"));
         }
         if let (true, Some(text)) = (self.assembles || self.pastes, &self.directs) {
             return refused(format!("{text} may begin an assembler's directive"));
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Checks the output of a preprocessor, in which no macro is left: whether its inline assembly may read a file.
@@ -130,9 +194,7 @@ impl Scan {
     ///
     /// It may.
     pub fn preprocessed(text: &str) -> Result<()> {
-        let mut lexer = Lexer {
-            rest: text.chars().peekable(),
-        };
+        let mut lexer = Lexer::new(text);
         // Parentheses that are open since an assembling word.
         let (mut expects, mut open) = (false, 0_u32);
         let mut begins_line = true;
@@ -164,22 +226,34 @@ impl Scan {
     }
 
     /// Splits the text into tokens.
-    fn look(&mut self, text: &str, names: &mut Vec<String>) -> Result<()> {
-        let mut lexer = Lexer {
-            rest: text.chars().peekable(),
+    fn look(&mut self, text: &str) -> Result<Found> {
+        let mut lexer = Lexer::new(text);
+        let mut found = Found {
+            conditions: Some(0),
+            ..Found::default()
         };
         let mut begins_line = true;
-        while let Some(token) = lexer.next()? {
+        loop {
+            let begin = text.len() - lexer.left();
+            let Some(token) = lexer.next()? else {
+                return Ok(found);
+            };
             let is_first = std::mem::replace(&mut begins_line, false);
             match token {
                 Token::LineEnd => begins_line = true,
                 Token::Hash if is_first => {
-                    if let Some(name) = self.directive(&mut lexer)? {
-                        names.push(name);
+                    if let Some(include) = self.directive(&mut lexer, &mut found.conditions)? {
+                        let place = begin..text.len() - lexer.left();
+                        found.includes.push(Include { place, ..include });
                     }
                 }
                 Token::Paste => self.pastes = true,
-                Token::Word(word) => self.word(&word)?,
+                Token::Word(word) => {
+                    self.word(&word)?;
+                    if OF_PLACES.contains(&word.as_str()) {
+                        found.places = Some(word);
+                    }
+                }
                 Token::Quoted(text) if text.contains(ALIAS) => return refused(RENAMED),
                 Token::Quoted(text) if text.contains(DEPENDENCY) => return refused(DEPENDS),
                 Token::Quoted(text) if may_direct(&text) => {
@@ -189,18 +263,28 @@ impl Scan {
                 Token::Quoted(_) | Token::Open | Token::Close | Token::Other => {}
             }
         }
-        Ok(())
     }
 
-    /// The file of a directive, after its `#`.
-    fn directive(&mut self, lexer: &mut Lexer<'_>) -> Result<Option<String>> {
+    /// What a directive includes, after its `#`. Counts those that are open.
+    fn directive(&mut self, lexer: &mut Lexer<'_>, conditions: &mut Option<u32>) -> Result<Option<Include>> {
         lexer.skip_blanks()?;
         let name = lexer.word();
+        match name.as_str() {
+            "if" | "ifdef" | "ifndef" => *conditions = conditions.map(|open| open + 1),
+            "endif" => *conditions = conditions.and_then(|open| open.checked_sub(1)),
+            "elif" | "elifdef" | "elifndef" | "else" => *conditions = conditions.filter(|open| *open > 0),
+            _ => {}
+        }
         match name.as_str() {
             "include" | "include_next" | "import" => {
                 lexer.skip_blanks()?;
                 match lexer.file_name() {
-                    Some(file) => Ok(Some(file)),
+                    Some((file, is_quoted)) => Ok(Some(Include {
+                        name: file,
+                        is_quoted,
+                        is_plain: name == "include",
+                        place: 0..0,
+                    })),
                     None => refused(format!("`#{name} {}` does not name a file", lexer.line())),
                 }
             }
@@ -283,198 +367,9 @@ fn refused<T>(reason: impl Into<String>) -> Result<T> {
     Err(NotUnderstood::new(reason))
 }
 
-/// The text with its spliced lines joined. Compilers differ in whether blanks may follow the
-/// backslash at the end of a line. This joins such lines, so a directive on the second line becomes
-/// a token that is refused.
-fn joined(text: &str) -> Result<Cow<'_, str>> {
-    if text.contains("??") && (text.contains("??/") || text.contains("??=")) {
-        return refused("a trigraph, which only some compilers replace");
-    }
-    if text.contains('\0') {
-        return refused("a NUL, which some compilers ignore");
-    }
-    let text = match text.contains('\r') {
-        true => Cow::from(text.replace("\r\n", "\n")),
-        false => Cow::from(text),
-    };
-    if text.contains('\r') {
-        return refused("a carriage return, which ends a line for some compilers only");
-    }
-    if !text.contains('\\') {
-        return Ok(text);
-    }
-    let mut joined = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find('\\') {
-        joined.push_str(&rest[..at]);
-        let behind = &rest[at + 1..];
-        let line_end = behind.trim_start_matches([' ', '\t', '\x0b', '\x0c']);
-        rest = match line_end.strip_prefix('\n') {
-            Some(next) => next,
-            None => {
-                joined.push('\\');
-                behind
-            }
-        };
-    }
-    joined.push_str(rest);
-    Ok(joined.into())
-}
-
-enum Token {
-    LineEnd,
-    /// `#` or `%:`.
-    Hash,
-    /// `##` or `%:%:`.
-    Paste,
-    Word(String),
-    /// The text between quotes.
-    Quoted(String),
-    /// A round bracket.
-    Open,
-    Close,
-    Other,
-}
-
-struct Lexer<'a> {
-    rest: Peekable<Chars<'a>>,
-}
-
-impl Lexer<'_> {
-    /// The next token that is neither a blank nor a comment.
-    fn next(&mut self) -> Result<Option<Token>> {
-        self.skip_blanks()?;
-        let Some(&c) = self.rest.peek() else {
-            return Ok(None);
-        };
-        Ok(Some(match c {
-            '\n' => {
-                self.rest.next();
-                Token::LineEnd
-            }
-            '\\' => return refused("a backslash outside quotes"),
-            '"' | '\'' => Token::Quoted(self.quoted(c)?),
-            c if c.is_ascii_digit() => {
-                self.number()?;
-                Token::Other
-            }
-            c if is_in_word(c) => {
-                let word = self.word();
-                if word.ends_with('R') && self.rest.peek() == Some(&'"') {
-                    return refused("a raw string");
-                }
-                Token::Word(word)
-            }
-            '#' | '%' if self.takes("##") || self.takes("%:%:") => Token::Paste,
-            '#' | '%' if self.takes("#") || self.takes("%:") => Token::Hash,
-            '(' => self.single(Token::Open),
-            ')' => self.single(Token::Close),
-            _ => self.single(Token::Other),
-        }))
-    }
-
-    /// The token that the next character is.
-    fn single(&mut self, token: Token) -> Token {
-        self.rest.next();
-        token
-    }
-
-    /// Skips to the end of the line.
-    fn skip_line(&mut self) {
-        while self.rest.next_if(|&c| c != '\n').is_some() {}
-    }
-
-    /// Skips blanks and comments on this line; a comment over several lines is one blank.
-    fn skip_blanks(&mut self) -> Result<()> {
-        while let Some(&c) = self.rest.peek() {
-            match c {
-                '/' if self.takes("//") => self.skip_line(),
-                '/' if self.takes("/*") => {
-                    while !self.takes("*/") {
-                        if self.rest.next().is_none() {
-                            return refused("an unterminated comment");
-                        }
-                    }
-                }
-                c if c.is_whitespace() && c != '\n' => _ = self.rest.next(),
-                _ => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Consumes these characters if they come next.
-    fn takes(&mut self, characters: &str) -> bool {
-        let mut ahead = self.rest.clone();
-        if characters.chars().all(|c| ahead.next() == Some(c)) {
-            self.rest = ahead;
-            return true;
-        }
-        false
-    }
-
-    fn word(&mut self) -> String {
-        let mut word = String::new();
-        while let Some(c) = self.rest.next_if(|&c| is_in_word(c)) {
-            word.push(c);
-        }
-        word
-    }
-
-    /// A preprocessing number. What follows an apostrophe behind it is a character in C and digits in C++.
-    fn number(&mut self) -> Result<()> {
-        while self.rest.next_if(|&c| is_in_word(c) || c == '.').is_some() {}
-        match self.rest.peek() {
-            Some('\'') => refused(format!("`{}` is read differently by C and C++", self.line())),
-            _ => Ok(()),
-        }
-    }
-
-    fn quoted(&mut self, quote: char) -> Result<String> {
-        self.rest.next();
-        let mut text = String::new();
-        while let Some(c) = self.rest.next_if(|&c| c != '\n') {
-            match c {
-                c if c == quote => return Ok(text),
-                '\\' => {
-                    text.push(c);
-                    text.extend(self.rest.next_if(|&c| c != '\n'));
-                }
-                c => text.push(c),
-            }
-        }
-        refused(format!("an unmatched {quote}"))
-    }
-
-    /// The file name of an include directive, in which comments and escapes have no meaning.
-    fn file_name(&mut self) -> Option<String> {
-        let end = match self.rest.next_if(|c| ['"', '<'].contains(c))? {
-            '"' => '"',
-            _ => '>',
-        };
-        let mut name = String::new();
-        while let Some(c) = self.rest.next_if(|&c| c != '\n') {
-            if c == end {
-                return Some(name);
-            }
-            name.push(c);
-        }
-        None
-    }
-
-    /// The rest of the line.
-    fn line(&self) -> String {
-        self.rest.clone().take_while(|&c| c != '\n').collect()
-    }
-}
-
 /// Only a word that begins with `_` can.
 fn begins_pasted(word: &str) -> bool {
     !word.is_empty() && PASTED.iter().any(|pasted| pasted.starts_with(word))
-}
-
-fn is_in_word(c: char) -> bool {
-    c == '_' || c == '$' || c.is_alphanumeric()
 }
 
 #[cfg(test)]
