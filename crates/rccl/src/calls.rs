@@ -155,6 +155,6 @@ impl Communicator {
     fn alone<'g>(&'g self, fill: impl FnOnce(&mut Group<'g>) -> Result<()>) -> Result<()> {
         let mut group = Group::new();
         fill(&mut group)?;
-        group.launch()
+        group.queue()
     }
 }

@@ -1,6 +1,8 @@
 //! What the queue still uses lives on.
 
-use rccl::ReduceOp;
+use std::time::Duration;
+
+use rccl::{Error, ReduceOp};
 
 use crate::common::{another_runtime, run, run_in, runtime};
 
@@ -34,6 +36,32 @@ fn memory_that_is_dropped_waits_for_the_other_ranks() {
         rank.download(&sum)
     });
     assert!(sums.iter().flatten().all(|value| *value == 4.0));
+}
+
+#[test]
+fn a_wait_ends_at_its_limit_and_a_drop_then_aborts() {
+    run(2, |rank| {
+        if rank.rank == 1 {
+            // Makes no call, and is told.
+            let error = loop {
+                match rank.comm.check() {
+                    Ok(()) => std::thread::yield_now(),
+                    Err(error) => break error.to_string(),
+                }
+            };
+            assert!(error.contains("rank 0 aborted"), "{error}");
+            return;
+        }
+        let mut memory = rank.upload(&[1.0_f32; 3]);
+        rank.comm
+            .all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream)
+            .unwrap();
+        rank.comm.set_time_limit(Duration::from_millis(20));
+        let error = rank.comm.wait(&rank.stream).unwrap_err();
+        assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+        drop(rank.comm);
+        rank.stream.synchronize().unwrap();
+    });
 }
 
 #[test]

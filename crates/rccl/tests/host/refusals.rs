@@ -128,6 +128,62 @@ fn captures() {
 }
 
 #[test]
+fn a_group_that_is_launched_in_a_capture() {
+    run(1, |rank| {
+        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+        let mut group = rccl::Group::new();
+        group.broadcast(&rank.comm, &mut memory, 0, &rank.stream).unwrap();
+        let mut refused = None;
+        let graph = rank.stream.capture(|_| {
+            refused = group.launch().err();
+            Ok(())
+        });
+        assert!(matches!(refused, Some(Error::Captured { .. })), "{refused:?}");
+        assert_eq!(graph.unwrap().node_count().unwrap(), 0);
+    });
+}
+
+/// Memory that gives itself to another stream than that of the call.
+struct Elsewhere<'m>(&'m mut hip::DeviceBuffer<f32>, &'m hip::Stream);
+
+impl hip::DeviceMemory for Elsewhere<'_> {
+    type Element = f32;
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn read_on<'s>(self, _: &'s hip::Stream) -> hip::Result<hip::DeviceSlice<'s, f32>>
+    where
+        Self: 's,
+    {
+        self.0.on(self.1)
+    }
+}
+
+impl hip::DeviceMemoryMut for Elsewhere<'_> {
+    fn write_on<'s>(self, _: &'s hip::Stream) -> hip::Result<hip::DeviceSliceMut<'s, f32>>
+    where
+        Self: 's,
+    {
+        self.0.on_mut(self.1)
+    }
+}
+
+#[test]
+fn memory_that_is_taken_on_another_stream() {
+    run(1, |rank| {
+        let other = rank.device.stream().unwrap();
+        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
+        let read = rank.comm.send(Elsewhere(&mut memory, &other), 0, &rank.stream);
+        let written = rank.comm.broadcast(Elsewhere(&mut memory, &other), 0, &rank.stream);
+        for error in [read, written].map(Result::unwrap_err) {
+            assert!(matches!(error, Error::WrongStream { .. }), "{error}");
+        }
+    });
+}
+
+#[test]
 fn a_capture_by_handle_ends_at_a_raw_call() {
     run(1, |rank| {
         let hip = hip_host::hip_api();

@@ -1,15 +1,17 @@
 //! Calls that are queued at once. A single call is a group of one.
 
-use std::ffi::c_void;
+mod queued;
+mod taking;
+
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
-use rccl_sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
+use queued::{Queued, Routine};
+use taking::Taking;
 
 use crate::library::slot;
-use crate::{Communicator, Element, Error, Library, ReduceOp, Result};
+use crate::{Communicator, Element, Library, ReduceOp, Result};
 
 /// Calls that are collected, and queued at once by [`launch`](Self::launch) or at the end of [`Library::group`].
 ///
@@ -30,32 +32,6 @@ use crate::{Communicator, Element, Error, Library, ReduceOp, Result};
 pub struct Group<'g> {
     calls: Vec<Queued<'g>>,
     memory: PhantomData<&'g mut ()>,
-}
-
-/// A call that was checked, and what it uses.
-struct Queued<'g> {
-    rank: &'g Communicator,
-    stream: &'g Stream,
-    name: &'static str,
-    routine: Routine,
-    from: *const c_void,
-    to: *mut c_void,
-    count: usize,
-    datatype: ncclDataType_t,
-    /// The bytes that are read, and that are written.
-    places: [Range<usize>; 2],
-}
-
-/// The C function with what it takes beside memory.
-#[derive(Clone, Copy)]
-enum Routine {
-    AllReduce(ReduceOp),
-    Reduce(ReduceOp, i32),
-    Broadcast(i32),
-    AllGather,
-    ReduceScatter(ReduceOp),
-    Send(i32),
-    Recv(i32),
 }
 
 impl Library {
@@ -99,7 +75,6 @@ impl<'g> Group<'g> {
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
         let taken = Taking::new("all_reduce", rank, stream)?;
-        taken.same("recv", recv.len(), send.len())?;
         let (send, recv) = (taken.read(send)?, taken.write(recv)?);
         taken.same("recv", recv.len(), send.len())?;
         let count = send.len();
@@ -144,7 +119,6 @@ impl<'g> Group<'g> {
     {
         let taken = Taking::new("reduce", rank, stream)?;
         let root = taken.peer(root)?;
-        taken.same("recv", recv.len(), send.len())?;
         let (send, recv) = (taken.read(send)?, taken.write(recv)?);
         taken.same("recv", recv.len(), send.len())?;
         let count = send.len();
@@ -197,7 +171,6 @@ impl<'g> Group<'g> {
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
         let taken = Taking::new("all_gather", rank, stream)?;
-        taken.all("recv", recv.len(), send.len())?;
         let (send, recv) = (taken.read(send)?, taken.write(recv)?);
         taken.all("recv", recv.len(), send.len())?;
         let count = send.len();
@@ -213,7 +186,6 @@ impl<'g> Group<'g> {
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
         let taken = Taking::new("all_gather_in_place", rank, stream)?;
-        taken.part(memory.len())?;
         let memory = taken.write(memory)?;
         let count = taken.part(memory.len())?;
         self.add(taken, Routine::AllGather, None, Some(memory), count)
@@ -236,7 +208,6 @@ impl<'g> Group<'g> {
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
         let taken = Taking::new("reduce_scatter", rank, stream)?;
-        taken.all("send", send.len(), recv.len())?;
         let (send, recv) = (taken.read(send)?, taken.write(recv)?);
         taken.all("send", send.len(), recv.len())?;
         let count = recv.len();
@@ -258,7 +229,6 @@ impl<'g> Group<'g> {
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
         let taken = Taking::new("reduce_scatter_in_place", rank, stream)?;
-        taken.part(memory.len())?;
         let memory = taken.write(memory)?;
         let count = taken.part(memory.len())?;
         self.add(taken, Routine::ReduceScatter(op), None, Some(memory), count)
@@ -303,37 +273,7 @@ impl<'g> Group<'g> {
         recv: Option<DeviceSliceMut<'g, T>>,
         count: usize,
     ) -> Result<()> {
-        let Taking { name, rank, stream } = taken;
-        let bytes = |slice: &DeviceSlice<'_, T>| {
-            let begin = slice.as_ptr().addr();
-            // What a slice holds does not wrap.
-            begin..begin + slice.len() * size_of::<T>()
-        };
-        let read = send.as_ref().map_or(0..0, bytes);
-        let written = recv.as_ref().map_or(0..0, |slice| bytes(&slice.as_slice()));
-        let to = recv.map_or(std::ptr::null_mut(), |mut slice| slice.as_mut_ptr());
-        let from = match (&send, routine) {
-            (Some(slice), _) => slice.as_ptr(),
-            // In place: this rank's part of the whole.
-            (None, Routine::AllGather) => to.wrapping_add(rank.rank() * count).cast_const(),
-            (None, _) => to.cast_const(),
-        };
-        let to = match (&send, routine) {
-            (None, Routine::ReduceScatter(_)) => to.wrapping_add(rank.rank() * count),
-            _ => to,
-        };
-        let call = Queued {
-            rank,
-            stream,
-            name,
-            routine,
-            from: from.cast(),
-            to: to.cast(),
-            count,
-            datatype: T::DATATYPE,
-            places: [read, written],
-        };
-        call.apart_from(&call)?;
+        let call = Queued::new(taken, routine, send, recv, count)?;
         self.calls.iter().try_for_each(|other| call.apart_from(other))?;
         self.calls.push(call);
         Ok(())
@@ -343,8 +283,15 @@ impl<'g> Group<'g> {
     ///
     /// # Errors
     ///
-    /// The library refused a call. It may have made some of the others: abort the communicators.
+    /// [`Error::Captured`](crate::Error::Captured), and then none of the calls is made; or the library refused a call. It
+    /// may have made some of the others: abort the communicators.
     pub fn launch(self) -> Result<()> {
+        self.calls.iter().try_for_each(Queued::check)?;
+        self.queue()
+    }
+
+    /// As [`launch`](Self::launch), of calls that were added just now.
+    pub(crate) fn queue(self) -> Result<()> {
         let Some(first) = self.calls.first() else {
             return Ok(());
         };
@@ -363,187 +310,6 @@ impl<'g> Group<'g> {
             format!("ncclGroupEnd({} calls)", self.calls.len())
         });
         made.and(ended)
-    }
-}
-
-/// A call on its way into a group: it takes its memory, and checks what it got.
-struct Taking<'g> {
-    name: &'static str,
-    rank: &'g Communicator,
-    stream: &'g Stream,
-}
-
-impl<'g> Taking<'g> {
-    fn new(name: &'static str, rank: &'g Communicator, stream: &'g Stream) -> Result<Self> {
-        if stream.device() != rank.device() {
-            return Err(Error::WrongDevice {
-                call: name,
-                stream: stream.device().ordinal(),
-                communicator: rank.device().ordinal(),
-            });
-        }
-        if stream.is_recording() {
-            return Err(Error::Captured { call: name });
-        }
-        stream.check_uncaptured()?;
-        Ok(Self { name, rank, stream })
-    }
-
-    fn read<M: DeviceMemory + 'g>(&self, memory: M) -> Result<DeviceSlice<'g, M::Element>> {
-        let slice = memory.read_on(self.stream).map_err(|error| self.refused(error))?;
-        self.check_stream(slice.stream())?;
-        Ok(slice)
-    }
-
-    fn write<M: DeviceMemoryMut + 'g>(&self, memory: M) -> Result<DeviceSliceMut<'g, M::Element>> {
-        let slice = memory.write_on(self.stream).map_err(|error| self.refused(error))?;
-        self.check_stream(slice.stream())?;
-        Ok(slice)
-    }
-
-    fn refused(&self, error: hip::Error) -> Error {
-        match error {
-            hip::Error::WrongStream { .. } => Error::WrongStream { call: self.name },
-            error => error.into(),
-        }
-    }
-
-    fn check_stream(&self, stream: &Stream) -> Result<()> {
-        match *stream == *self.stream {
-            true => Ok(()),
-            false => Err(Error::WrongStream { call: self.name }),
-        }
-    }
-
-    /// Memory as long as other memory.
-    fn same(&self, argument: &'static str, len: usize, needed: usize) -> Result<()> {
-        if len == needed {
-            return Ok(());
-        }
-        Err(Error::Length {
-            call: self.name,
-            argument,
-            len,
-            needed,
-            ranks: self.rank.ranks(),
-        })
-    }
-
-    /// Memory for a part of every rank.
-    fn all(&self, argument: &'static str, len: usize, part: usize) -> Result<()> {
-        self.same(argument, len, part.saturating_mul(self.rank.ranks()))
-    }
-
-    /// The length of a rank's part.
-    fn part(&self, len: usize) -> Result<usize> {
-        let ranks = self.rank.ranks();
-        if ranks > 0 && len.is_multiple_of(ranks) {
-            return Ok(len / ranks);
-        }
-        Err(Error::NotDivisible {
-            call: self.name,
-            len,
-            ranks,
-        })
-    }
-
-    fn peer(&self, rank: usize) -> Result<i32> {
-        let ranks = self.rank.ranks();
-        let raw = i32::try_from(rank).ok().filter(|_| rank < ranks);
-        raw.ok_or(Error::NoRank {
-            call: self.name,
-            rank,
-            ranks,
-        })
-    }
-}
-
-impl Queued<'_> {
-    /// That no byte that one writes is used by the other, or by both arguments of one.
-    fn apart_from(&self, other: &Self) -> Result<()> {
-        let meet = |one: &Range<usize>, two: &Range<usize>| {
-            !one.is_empty() && !two.is_empty() && one.start < two.end && two.start < one.end
-        };
-        let [read, written] = &self.places;
-        let [other_read, other_written] = &other.places;
-        let same = std::ptr::eq(self, other);
-        if meet(written, other_read) || meet(read, other_written) || (!same && meet(written, other_written)) {
-            return Err(Error::Overlap {
-                call: self.name,
-                other: other.name,
-            });
-        }
-        Ok(())
-    }
-
-    fn queue(&self) -> Result<()> {
-        self.stream.device().make_current()?;
-        // Before the call: what it queued in part is waited for too.
-        self.rank.used_on(self.stream);
-        let code = self.call()?;
-        self.rank.told(code, || {
-            format!(
-                "{}(rank {} of {}, {} x {:?})",
-                self.name,
-                self.rank.rank(),
-                self.rank.ranks(),
-                self.count,
-                self.datatype
-            )
-        })
-    }
-
-    fn call(&self) -> Result<ncclResult_t> {
-        let api = self.rank.library().api();
-        let (comm, stream): (ncclComm_t, _) = (self.rank.raw(), self.stream.raw());
-        let Self {
-            from,
-            to,
-            count,
-            datatype,
-            ..
-        } = *self;
-        let raw = |op: ReduceOp| -> ncclRedOp_t { op.raw() };
-        // SAFETY, for each: communicator and stream are alive and of one device. The group has borrowed the memory, as
-        // long as the routine takes it to be, and its users are ordered after the stream's work, which comes now. Root
-        // and peer are ranks.
-        Ok(match self.routine {
-            Routine::AllReduce(op) => {
-                let call = slot(api.ncclAllReduce, "ncclAllReduce")?;
-                // SAFETY: see above.
-                unsafe { call(from, to, count, datatype, raw(op), comm, stream) }
-            }
-            Routine::Reduce(op, root) => {
-                let call = slot(api.ncclReduce, "ncclReduce")?;
-                // SAFETY: see above.
-                unsafe { call(from, to, count, datatype, raw(op), root, comm, stream) }
-            }
-            Routine::Broadcast(root) => {
-                let call = slot(api.ncclBroadcast, "ncclBroadcast")?;
-                // SAFETY: see above.
-                unsafe { call(from, to, count, datatype, root, comm, stream) }
-            }
-            Routine::AllGather => {
-                let call = slot(api.ncclAllGather, "ncclAllGather")?;
-                // SAFETY: see above.
-                unsafe { call(from, to, count, datatype, comm, stream) }
-            }
-            Routine::ReduceScatter(op) => {
-                let call = slot(api.ncclReduceScatter, "ncclReduceScatter")?;
-                // SAFETY: see above.
-                unsafe { call(from, to, count, datatype, raw(op), comm, stream) }
-            }
-            Routine::Send(peer) => {
-                let call = slot(api.ncclSend, "ncclSend")?;
-                // SAFETY: see above.
-                unsafe { call(from, count, datatype, peer, comm, stream) }
-            }
-            Routine::Recv(peer) => {
-                let call = slot(api.ncclRecv, "ncclRecv")?;
-                // SAFETY: see above.
-                unsafe { call(to, count, datatype, peer, comm, stream) }
-            }
-        })
     }
 }
 
