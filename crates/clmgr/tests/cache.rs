@@ -4,10 +4,12 @@ mod common;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clmgr::{Arg, Context, NdRange, Program, ProgramCache, RegularBuffer};
+use rustix::fs::inotify;
 
 const SOURCE: &str = "kernel void set(global int *x) { x[0] = VALUE; }";
 
@@ -120,6 +122,30 @@ fn a_program_is_another_one_when_what_it_includes_changes() {
     deeper(10);
     assert_eq!(run(&warm), 11);
     assert_eq!(warm.stats().disk_hits, 1);
+}
+
+/// So nothing that happens to the file meanwhile makes another program of it.
+#[test]
+fn only_the_cache_opens_an_include() {
+    let context = common::context();
+    let headers = tempfile::tempdir().unwrap();
+    let header = headers.path().join("value.h");
+    fs::write(&header, "#define VALUE 5\n").unwrap();
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    // Events that are alike and follow each other become one: opening and closing alternate.
+    let flags = inotify::WatchFlags::OPEN | inotify::WatchFlags::CLOSE;
+    inotify::add_watch(&watch, &header, flags).unwrap();
+    let cache = ProgramCache::in_memory(&context);
+    let options = format!("-I {}", headers.path().display());
+    let program = cache.get(&format!("#include <value.h>\n{SOURCE}"), &options).unwrap();
+    assert_eq!(value_of(&context, &program), 5);
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    let mut opened = 0;
+    while let Ok(event) = events.next() {
+        opened += u32::from(event.events().contains(inotify::ReadFlags::OPEN));
+    }
+    assert_eq!(opened, 1);
 }
 
 #[test]

@@ -289,6 +289,12 @@ fn assembly_is_refused_where_the_driver_links_in_the_process() {
     let tables = "__attribute__((section(\".eh_frame\"), used)) constant uint v[4] = {20, 0, 0x7a5201, 0xfffffff0};";
     let error = Program::build(&context, &format!("{tables}\n{}", kernel("")), "").expect_err(tables);
     assert!(error.to_string().contains("poisoned"), "{error}");
+    // A module's text has a preprocessor of its own, without the poison.
+    let module = "#pragma clang module build M\nmodule M {}\n#pragma clang module contents\n#pragma clang module begin M\n\
+                  static inline void f(void) { __asm__ volatile(\".reloc 0x40000000, R_X86_64_64, .ltext\"); }\n\
+                  #pragma clang module end\n#pragma clang module endbuild\n#pragma clang module import M\n";
+    let error = Program::build(&context, &format!("{module}{}", kernel("f()")), "").expect_err(module);
+    assert!(error.to_string().contains("poisoned"), "{error}");
     // The options' macros are older than the poison.
     for option in [
         "-DA=__asm__",

@@ -41,7 +41,8 @@ impl Program {
     /// the compiler, which runs in this process, would load code or take more options from a file;
     /// [`Error::Unlaunched`] for a module's constructors and destructors, which would run without a launch (on PoCL the
     /// first launch runs them, so nothing is refused). Intel's CPU driver links in this process wherever assembly and
-    /// sections lead, so there a source has no word `asm` or `section`, and options have none beside their folders.
+    /// sections lead, so there a source has no word `asm`, `section` or `module`, and options have none of the first two
+    /// beside their folders.
     /// [`Error::Nul`], [`Error::Zero`] for a text that OpenCL can't take.
     #[doc(alias = "clCreateProgramWithSource")]
     #[doc(alias = "clBuildProgram")]

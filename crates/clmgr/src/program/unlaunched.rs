@@ -30,10 +30,11 @@ fn links_in_the_process(device: &Device) -> bool {
     device.platform_name() == "Intel(R) OpenCL"
 }
 
-/// What stands before each source. Clang refuses a poisoned word also where a macro of the source makes it.
+/// What stands before each source. Clang refuses a poisoned word also where a macro of the source makes it, but not in
+/// the text of a module that a source builds.
 pub(crate) fn before(device: &Device) -> &'static str {
     match links_in_the_process(device) {
-        true => "#pragma GCC poison asm __asm __asm__ section __section__\n#line 1\n",
+        true => "#pragma GCC poison asm __asm __asm__ section __section__ module\n#line 1\n",
         false => "",
     }
 }

@@ -2,7 +2,7 @@
 
 use std::str::Chars;
 
-use super::{Result, refused};
+use super::{Result, check_pragma, refused};
 
 pub(super) enum Token {
     LineEnd,
@@ -162,6 +162,15 @@ impl<'a> Lexer<'a> {
             name.push(c);
         }
         None
+    }
+
+    /// What follows `_Pragma`: a text in brackets, whose effect is known.
+    pub(super) fn pragma(&mut self) -> Result<()> {
+        let text = match (self.next()?, self.next()?, self.next()?) {
+            (Some(Token::Open), Some(Token::Quoted(text)), Some(Token::Close)) => text,
+            _ => return refused("a `_Pragma` without a plain text"),
+        };
+        check_pragma(&text)
     }
 
     /// The rest of the line.

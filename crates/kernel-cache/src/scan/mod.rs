@@ -62,7 +62,15 @@ pub struct Scan {
 }
 
 /// The words that matter without a directive. Their first two characters are in no other word that kernels use.
-const PASTED: [&str; 5] = ["__has_include", "__has_embed", "__DATE__", "__TIME__", "__TIMESTAMP__"];
+const PASTED: [&str; 7] = [
+    "__has_include",
+    "__has_embed",
+    "__DATE__",
+    "__TIME__",
+    "__TIMESTAMP__",
+    "_Pragma",
+    "__pragma",
+];
 
 /// A text without any of these reads no file and needs no closer look. Programs are scanned on every request, so what
 /// begins with the first string of a row is looked for only in a text that has that string.
@@ -70,19 +78,8 @@ const SUSPICIOUS: [(&str, &[&str]); 3] = [
     (
         "",
         &[
-            "include",
-            "import",
-            "embed",
-            "incbin",
-            "asm",
-            "section",
-            "alias",
-            "weakref",
-            "ifunc",
-            "symver",
-            "ident",
-            "sccs",
-            "dependency",
+            "include", "import", "embed", "incbin", "asm", "section", "alias", "weakref", "ifunc", "symver", "ident",
+            "sccs", "ragma",
         ],
     ),
     ("__", &["__has", "__DATE__", "__TIME"]),
@@ -94,7 +91,23 @@ const SUSPICIOUS: [(&str, &[&str]); 3] = [
 const ASSEMBLING: [&str; 6] = ["asm", "section", "alias", "weakref", "ifunc", "symver"];
 
 /// Directives with an effect that is known. GCC hands the text of `#ident` and `#sccs` to the assembler as it is.
-const KNOWN: [&str; 3] = ["pragma", "error", "warning"];
+const KNOWN: [&str; 2] = ["error", "warning"];
+
+/// Pragmas that read no file and name none, by their first words. Others may build modules or look at files.
+const PRAGMAS: [&str; 12] = [
+    "OPENCL",
+    "STDC",
+    "once",
+    "pack",
+    "unroll",
+    "nounroll",
+    "GCC diagnostic",
+    "GCC ivdep",
+    "GCC unroll",
+    "clang diagnostic",
+    "clang fp",
+    "clang loop",
+];
 
 /// Directives of which every compiler splits the rest into tokens. Of others, such as `#warning` and `#pragma mark`,
 /// some read it raw.
@@ -248,14 +261,13 @@ impl Scan {
                     }
                 }
                 Token::Paste => self.pastes = true,
+                Token::Word(word) if word == "_Pragma" => lexer.pragma()?,
                 Token::Word(word) => {
                     self.word(&word)?;
                     if OF_PLACES.contains(&word.as_str()) {
                         found.places = Some(word);
                     }
                 }
-                Token::Quoted(text) if text.contains(ALIAS) => return refused(RENAMED),
-                Token::Quoted(text) if text.contains(DEPENDENCY) => return refused(DEPENDS),
                 Token::Quoted(text) if may_direct(&text) => {
                     self.directs(&format!("the text \"{text}\""));
                 }
@@ -290,6 +302,10 @@ impl Scan {
             }
             "" if lexer.line().is_empty() => Ok(None),
             "" => refused(format!("`#{}` is no directive", lexer.line())),
+            "pragma" => {
+                check_pragma(&lexer.line())?;
+                Ok(None)
+            }
             name if !OF_TOKENS.contains(&name) && lexer.line().contains("/*") => {
                 refused(format!("`/*` after `#{name}` begins a comment for some compilers only"))
             }
@@ -311,11 +327,8 @@ impl Scan {
         if reads {
             return refused(format!("`{word}` may test for files"));
         }
-        if word == ALIAS {
-            return refused(RENAMED);
-        }
-        if word == DEPENDENCY {
-            return refused(DEPENDS);
+        if word == "__pragma" {
+            return refused("a `__pragma`, which only some compilers know");
         }
         if matches!(word, "__DATE__" | "__TIME__" | "__TIMESTAMP__") {
             return refused(format!("`{word}` expands differently each time"));
@@ -328,13 +341,20 @@ impl Scan {
     }
 }
 
-/// The pragma by which an include directive names another file.
-const ALIAS: &str = "include_alias";
-const RENAMED: &str = "`include_alias` may give a file another name";
-
-/// The pragma by which GCC compares the times of two files.
-const DEPENDENCY: &str = "dependency";
-const DEPENDS: &str = "`dependency` may look at another file";
+/// Whether what follows `pragma` has an effect that is known.
+fn check_pragma(text: &str) -> Result<()> {
+    let words: Vec<&str> = text.split(|c| !is_in_word(c)).filter(|word| !word.is_empty()).collect();
+    let is = |known: &&str| {
+        known
+            .split(' ')
+            .enumerate()
+            .all(|(at, word)| words.get(at) == Some(&word))
+    };
+    match PRAGMAS.iter().any(is) && !text.contains("/*") {
+        true => Ok(()),
+        false => refused(format!("the effect of `#pragma {}` is not known", text.trim())),
+    }
+}
 
 const STRINGIZED: &str = "a text that a macro makes of its argument";
 
@@ -415,6 +435,7 @@ mod tests {
             "const char *text = \"#include <a.h>\";",
             "int included, importance, _include; #define X includes",
             "#pragma unroll\n#error it broke\n#\n#line 3 \"a.h\"",
+            "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n_Pragma(\"clang loop unroll(full)\") for (;;);",
             "x = a % b; y = a ? b : c;",
             "asm volatile(\"s_mov_b32 %0, 1\\n\\tv_nop\" : \"=s\"(x));",
             "printf(\"done.\"); printf(\"\\x1b[0m\"); char *s = STR(x);",
@@ -448,6 +469,16 @@ mod tests {
             "_Pragma(\"GCC dependency \\\"f\\\"\")",
             "#pragma include_alias(\"a.h\", \"b.h\")\n#include \"a.h\"",
             "_Pragma(\"include_alias(<a.h>, <b.h>)\")\n#include <a.h>",
+            "#pragma clang module build M\nmodule M { header \"a.h\" }\n#pragma clang module endbuild",
+            "_Pragma(\"clang module import M\")",
+            "_Pragma /* why */ ( \"clang module import M\" )",
+            "#define DO(x) _Pragma(#x)\nDO(clang module import M)",
+            "#define DO _Pragma\nDO(\"clang module import M\")",
+            "#define CAT(a, b) a##b\nCAT(_Pra, gma)(\"clang module import M\")",
+            "_Pragma(L\"clang module import M\")",
+            "__pragma(clang module import M)",
+            "#pragma GCC pch_preprocess \"a.pch\"",
+            "#pragma clang loop /* \n */",
             "import a;",
             "??=include \"a.h\"",
             "int x; ??/\n",
