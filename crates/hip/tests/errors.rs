@@ -87,6 +87,30 @@ fn an_error_in_a_destructor_is_kept_once() {
 }
 
 #[test]
+fn an_event_tells_that_its_stream_failed_before_it() {
+    let failures = failures("");
+    let device = device();
+    for event in [device.event().unwrap(), device.shared_event().unwrap()] {
+        let (stream, waits) = (device.stream().unwrap(), device.stream().unwrap());
+        let mut buffer = device.alloc_zeroed::<u8>(64).unwrap();
+        failures.now("async/hipMemsetAsync:1");
+        buffer.on_mut(&stream).unwrap().fill_zero().unwrap();
+        event.record_on(&stream).unwrap();
+        waits.wait(&event).unwrap();
+        assert!(event.synchronize().is_err());
+        assert!(event.is_complete().is_err());
+        assert!(waits.synchronize().is_err());
+        assert!(stream.synchronize().is_err());
+        failures.now("");
+        // The next recording counts.
+        let stream = device.stream().unwrap();
+        event.record_on(&stream).unwrap();
+        event.synchronize().unwrap();
+    }
+    device.runtime().take_deferred_errors();
+}
+
+#[test]
 fn an_error_of_queued_work_comes_up_when_its_buffer_is_dropped() {
     let failures = failures("");
     let device = device();

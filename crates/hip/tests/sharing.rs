@@ -6,8 +6,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use common::device;
+use common::{Gate, device};
 use hip::{Device, DeviceBuffer, Error, IpcEvent, IpcMemory, Stream};
 
 fn fill(buffer: &mut DeviceBuffer<u32>, stream: &Stream, first: u32) {
@@ -294,5 +296,60 @@ fn another_process_reads_and_writes_shared_memory_in_order_of_a_shared_event() {
             .into_iter()
             .eq((1..).take(256).map(|x| 2 * x))
     );
+    quiet(&device);
+}
+
+#[test]
+fn a_later_record_of_a_shared_event_does_not_end_an_earlier_wait() {
+    let device = device();
+    let [held, idle, waits] = [(); 3].map(|()| device.stream().unwrap());
+    let event = device.shared_event().unwrap();
+    let gate = Gate::close(&held);
+    event.record_on(&held).unwrap();
+    waits.wait(&event).unwrap();
+    let (is_open, came_after) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let seen = (is_open.clone(), came_after.clone());
+    waits
+        .host_function(move || seen.1.store(seen.0.load(Ordering::SeqCst), Ordering::SeqCst))
+        .unwrap();
+    event.record_on(&idle).unwrap();
+    event.synchronize().unwrap();
+    // A wait that the later record ends has ended by now.
+    for _ in 0..1000 {
+        assert!(!waits.is_idle().unwrap());
+        std::thread::yield_now();
+    }
+    is_open.store(true, Ordering::SeqCst);
+    gate.open();
+    waits.synchronize().unwrap();
+    assert!(came_after.load(Ordering::SeqCst));
+    quiet(&device);
+}
+
+#[test]
+fn a_shared_event_can_be_recorded_more_often_than_it_has_places() {
+    let device = device();
+    let stream = device.stream().unwrap();
+    let event = device.shared_event().unwrap();
+    let recorded = AtomicUsize::new(0);
+    // ROCm and its model have 32 recordings under way, and wait for a place then.
+    let most = if common::on_cuda() { 100 } else { 32 };
+    let gate = Gate::close(&stream);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..100 {
+                event.record_on(&stream).unwrap();
+                recorded.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        while recorded.load(Ordering::SeqCst) < most {
+            std::thread::yield_now();
+        }
+        assert_eq!(recorded.load(Ordering::SeqCst), most);
+        assert!(!event.is_complete().unwrap());
+        gate.open();
+    });
+    event.synchronize().unwrap();
+    assert!(event.is_complete().unwrap());
     quiet(&device);
 }

@@ -207,12 +207,16 @@ pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stre
     // Held over the submission, so two threads recording at once leave the later recording behind.
     let mut recorded = event.recorded.lock();
     let shared = event.shared.as_ref().map(Counters::take);
+    let (behind, others) = (stream.clone(), after.clone());
     let mark = stream.submit(
         call,
         after,
         Box::new(move || {
             let _ = stamp.set(Instant::now());
-            drop(shared);
+            let succeeded = behind.outcome().is_ok() && others.iter().all(|mark| mark.outcome().is_ok());
+            if let Some(shared) = shared.filter(|_| succeeded) {
+                shared.reach();
+            }
             Ok(())
         }),
     )?;

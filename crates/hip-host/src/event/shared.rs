@@ -1,7 +1,9 @@
-//! Events of several processes: counters in memory that all of them map.
+//! Events of several processes: the last recordings, in memory that all of them map.
 //!
-//! Each recording takes a number; when its stream gets there, the number is what is reached. Who waits, waits for the
-//! number that was last taken when the wait began (hipamd/src/hip_event_ipc.cpp has signals in shared memory likewise).
+//! Each recording takes a number and the slot of that number. When its stream gets there, or fails before, the slot
+//! tells. A wait is for the recording that was the last one when it began, whatever is recorded later
+//! (hipamd/src/hip_event_ipc.cpp has so many signals in shared memory likewise, and a recording that finds its signal in
+//! use waits there too).
 //!
 //! A process that ends leaves its recordings unreached for ever. So each number comes with the process that took it,
 //! and a wait fails once that process has ended.
@@ -38,15 +40,18 @@ unsafe impl Sync for Counters {}
 
 #[repr(C)]
 struct Page {
-    /// A [`RecordingId`].
+    /// The last [`RecordingId`].
     recording: AtomicU64,
-    reached: AtomicU64,
+    /// Each a [`Slot`] of the recording whose number leads there.
+    slots: [AtomicU64; SLOTS],
     /// The processes that may record, each for good; 0 for none.
     processes: [AtomicU64; PROCESSES],
 }
 
 const BYTES: usize = 4096;
-const PROCESSES: usize = 510;
+/// How many recordings of an event can be under way.
+const SLOTS: usize = 32;
+const PROCESSES: usize = 479;
 const _: () = assert!(size_of::<Page>() == BYTES);
 
 /// A recording's number, counted from 1, and the place of the process that took it. One word, so a reader never sees
@@ -61,6 +66,10 @@ impl RecordingId {
         self.0 >> 9
     }
 
+    fn slot(self) -> usize {
+        (self.number() % SLOTS as u64) as usize
+    }
+
     fn place(self) -> usize {
         (self.0 & Self::PLACE) as usize
     }
@@ -68,6 +77,32 @@ impl RecordingId {
     /// The recording after this one, by the process at `place`.
     fn next(self, place: u64) -> Self {
         Self((self.number() + 1) << 9 | place)
+    }
+}
+
+/// How far the last recording of a slot is. Its value only grows: with the recording's number, and then its state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Slot(u64);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    UnderWay = 0,
+    Reached = 1,
+    /// Its stream failed before.
+    Failed = 2,
+}
+
+impl Slot {
+    fn of(recording: RecordingId, state: State) -> Self {
+        Self(recording.0 << 2 | state as u64)
+    }
+
+    fn recording(self) -> RecordingId {
+        RecordingId(self.0 >> 2)
+    }
+
+    fn is(self, state: State) -> bool {
+        self.0 & 3 == state as u64
     }
 }
 
@@ -102,21 +137,31 @@ impl Counters {
         unsafe { &*self.page.cast::<Page>() }
     }
 
-    /// A new recording, reached when the answer is dropped.
+    /// A new recording, failed unless it is [reached](Recording::reach).
     pub(super) fn take(self: &Arc<Self>) -> Recording {
-        let recording = &self.page().recording;
-        let mut last = recording.load(Ordering::Acquire);
+        let page = self.page();
         let own = loop {
+            let last = page.recording.load(Ordering::Acquire);
             let own = RecordingId(last).next(self.place);
-            match recording.compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => break own,
-                Err(other) => last = other,
+            let slot = &page.slots[own.slot()];
+            poll(|| {
+                let before = Slot(slot.load(Ordering::Acquire));
+                let is_under_way = before.recording().number() > 0 && before.is(State::UnderWay);
+                !is_under_way || self.peer(before.recording()).has_ended() || COMMANDS.have_ended()
+            });
+            let taken = page
+                .recording
+                .compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire);
+            if taken.is_ok() {
+                break own;
             }
         };
-        Recording {
-            number: own.number(),
+        let recording = Recording {
+            id: own,
             counters: self.clone(),
-        }
+        };
+        recording.tell(State::UnderWay);
+        recording
     }
 
     /// The last recording, if there is one.
@@ -125,8 +170,15 @@ impl Counters {
         (recording.number() > 0).then_some(recording)
     }
 
-    fn is_reached(&self, recording: RecordingId) -> bool {
-        self.page().reached.load(Ordering::Acquire) >= recording.number()
+    /// Whether the recording is reached, or failed.
+    fn is_over(&self, recording: RecordingId) -> bool {
+        let slot = self.slot(recording);
+        // A later one took the slot when this one was over.
+        slot.recording().number() > recording.number() || (slot.recording() == recording && !slot.is(State::UnderWay))
+    }
+
+    fn slot(&self, recording: RecordingId) -> Slot {
+        Slot(self.page().slots[recording.slot()].load(Ordering::Acquire))
     }
 
     /// The process that took the number.
@@ -140,9 +192,9 @@ impl Counters {
     /// Whether the recording is reached.
     ///
     /// # Errors
-    /// If it never will be, because its process has ended.
+    /// If it never will be: its stream failed, or its process has ended.
     pub(super) fn is_done(&self, recording: RecordingId) -> Result<bool> {
-        let ended = !self.is_reached(recording) && self.peer(recording).has_ended();
+        let ended = !self.is_over(recording) && self.peer(recording).has_ended();
         self.outcome(recording, ended)
     }
 
@@ -154,35 +206,52 @@ impl Counters {
         let peer = self.peer(recording);
         let ended = std::cell::Cell::new(false);
         poll(|| {
-            ended.set(!self.is_reached(recording) && peer.has_ended());
-            ended.get() || self.is_reached(recording) || COMMANDS.have_ended()
+            ended.set(!self.is_over(recording) && peer.has_ended());
+            ended.get() || self.is_over(recording) || COMMANDS.have_ended()
         });
         self.outcome(recording, ended.get()).map(|_| ())
     }
 
     /// A process may reach its recording just before it ends.
     fn outcome(&self, recording: RecordingId, ended: bool) -> Result<bool> {
-        match self.is_reached(recording) {
-            false if ended => {
+        if !self.is_over(recording) {
+            if ended {
                 let reason = "the process that recorded the event ended before the event was reached";
                 log::refused("a shared event", format_args!("{reason}"));
-                Err(hipError_t::hipErrorContextIsDestroyed)
+                return Err(hipError_t::hipErrorContextIsDestroyed);
             }
-            is_reached => Ok(is_reached),
+            return Ok(false);
+        }
+        match self.slot(recording) == Slot::of(recording, State::Failed) {
+            true => Err(hipError_t::hipErrorLaunchFailure),
+            false => Ok(true),
         }
     }
 }
 
-/// A recording on its way through a stream. A stream that fails before it gets there still ends the wait of others.
+/// A recording on its way through a stream. One that is dropped before it is reached has failed.
 pub(super) struct Recording {
     counters: Arc<Counters>,
-    number: u64,
+    id: RecordingId,
+}
+
+impl Recording {
+    /// The stream got there.
+    pub(super) fn reach(&self) {
+        self.tell(State::Reached);
+    }
+
+    fn tell(&self, state: State) {
+        let slot = &self.counters.page().slots[self.id.slot()];
+        slot.fetch_max(Slot::of(self.id, state).0, Ordering::AcqRel);
+    }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let page = self.counters.page();
-        page.reached.fetch_max(self.number, Ordering::AcqRel);
+        if self.counters.slot(self.id) == Slot::of(self.id, State::UnderWay) {
+            self.tell(State::Failed);
+        }
     }
 }
 
@@ -201,7 +270,7 @@ struct Shared {
     file: RemoteFile,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt2");
+const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt3");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcEventHandle_t>());
 
 pub(crate) unsafe extern "C" fn ipc_get_event_handle(out: *mut hipIpcEventHandle_t, event: hipEvent_t) -> hipError_t {

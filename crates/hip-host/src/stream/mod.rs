@@ -182,7 +182,7 @@ impl Stream {
     }
 
     /// What its first failed command answered.
-    fn outcome(&self) -> Result {
+    pub(crate) fn outcome(&self) -> Result {
         match self.state.lock().failure {
             Some(failure) => Err(failure.code),
             None => Ok(()),
