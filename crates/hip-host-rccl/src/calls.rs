@@ -1,6 +1,6 @@
 //! The C functions.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use hip_host::library;
 use hip_sys::hipStream_t;
@@ -10,7 +10,7 @@ use crate::comm::{self, Rank};
 use crate::group::{self, Call, Init};
 use crate::operation::{Kind, Operation};
 use crate::reduce::is_known;
-use crate::status::{Failure, Outcome, entry, error_string, from_hip, last_error};
+use crate::status::{Failure, Outcome, entry, error_string, from_hip, last_text};
 
 /// RCCL's version that the model has the API of: 2.27.7.
 const VERSION: c_int = 22707;
@@ -136,6 +136,15 @@ unsafe extern "C" fn async_error(comm: ncclComm_t, out: *mut ncclResult_t) -> nc
         // SAFETY: the C caller's duty.
         unsafe { store(out, code) }
     })
+}
+
+/// The text of the communicator's failure if it has one, else of the thread's last failed call. It stays for as long as
+/// the handle, or until the thread's next failure.
+unsafe extern "C" fn last_error(comm: ncclComm_t) -> *const c_char {
+    match comm::failure_text(comm) {
+        Some(text) => text,
+        None => last_text(),
+    }
 }
 
 /// What a communicator tells as a number.

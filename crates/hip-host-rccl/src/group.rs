@@ -8,9 +8,9 @@ use hip_host::library;
 use hip_sys::{hipStream_t, hipStreamCaptureStatus};
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
-use crate::clique::Place;
 use crate::comm::{self, Rank};
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::status::{Failure, Outcome, from_hip};
 
 const HIP: hip_sys::Api = hip_host::hip_api();

@@ -8,7 +8,7 @@
 //! | module | what |
 //! |---|---|
 //! | `status` | codes, and the text behind a failure |
-//! | `operation` | one call, as its rank made it |
+//! | `operation`, `place` | one call, as its rank made it, and its place among those of all ranks |
 //! | `reduce`, `transfer` | what a complete operation does to memory |
 //! | `meeting` | where the ranks of a communicator meet: in this process or in another |
 //! | `clique` | the ranks that meet here: who is there, and whose calls belong together |
@@ -52,6 +52,7 @@ mod group;
 mod limit;
 mod meeting;
 mod operation;
+mod place;
 mod reduce;
 mod remote;
 mod server;

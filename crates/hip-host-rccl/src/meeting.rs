@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::clique::Place;
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::status::{Failure, Outcome};
 
 /// What a rank asks of the place where the ranks meet.

@@ -5,9 +5,9 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
-use crate::clique::Place;
 use crate::meeting::{Meeting, Wait};
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::status::{Failure, Outcome};
 use crate::transfer;
 use crate::wire::{self, Action, Address, Reply, Request, TellsFailure, Told};

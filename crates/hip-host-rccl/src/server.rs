@@ -8,10 +8,11 @@ use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
-use crate::clique::{Clique, Place};
+use crate::clique::Clique;
 use crate::comm;
 use crate::meeting::Meeting;
 use crate::operation::Operation;
+use crate::place::Place;
 use crate::status::{Failure, Outcome};
 use crate::wire::{self, Action, Address, Reply, Request};
 

@@ -6,9 +6,7 @@ use std::fmt;
 
 use hip_host::library;
 use hip_sys::hipError_t;
-use rccl_sys::{ncclComm_t, ncclResult_t};
-
-use crate::comm;
+use rccl_sys::ncclResult_t;
 
 /// Why a call, or a communicator, failed.
 #[derive(Debug, Clone)]
@@ -71,6 +69,11 @@ pub(crate) fn entry(name: &'static str, body: impl FnOnce() -> Outcome) -> ncclR
     library::entry(name, body).0
 }
 
+/// The text of the thread's last failed call. It stays until the thread's next failure.
+pub(crate) fn last_text() -> *const c_char {
+    LAST.with_borrow(|text| text.as_ptr())
+}
+
 /// A code as the model's frame sees it.
 #[derive(Clone, Copy)]
 struct Code(ncclResult_t);
@@ -87,15 +90,6 @@ impl library::Code for Code {
 
     fn numbered(number: u32) -> Self {
         Self(ncclResult_t(number))
-    }
-}
-
-/// The text of the communicator's failure if it has one, else of the thread's last failed call. It stays for as long as
-/// the handle, or until the thread's next failure.
-pub(crate) unsafe extern "C" fn last_error(comm: ncclComm_t) -> *const c_char {
-    match comm::failure_text(comm) {
-        Some(text) => text,
-        None => LAST.with_borrow(|text| text.as_ptr()),
     }
 }
 

@@ -12,8 +12,8 @@ use rccl_sys::{ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::clique::Place;
 use crate::operation::{Kind, Operation};
+use crate::place::Place;
 use crate::status::Failure;
 
 /// More than any header has.

@@ -1,7 +1,8 @@
 //! Which calls belong together, and whether they agree.
 
-use super::{Arrival, Clique, Message, State, never_comes};
+use super::{Arrival, Clique, State, never_comes};
 use crate::operation::Kind;
+use crate::place::Message;
 use crate::status::Failure;
 
 impl Clique {

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
 
 use crate::limit::time_limit;
 use crate::meeting::{Meeting, Wait};
 use crate::operation::{Kind, Operation};
+use crate::place::{Message, Place};
 use crate::status::{Failure, Outcome};
 use crate::transfer;
 use crate::wire::{self, Reply};
@@ -52,20 +52,6 @@ struct Member {
     /// Calls that were issued and have not ended.
     under_way: usize,
     gone: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Message {
-    from: usize,
-    to: usize,
-    number: u64,
-}
-
-/// Where a call belongs.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) enum Place {
-    Collective(u64),
-    Message(Message),
 }
 
 /// One rank's call, waiting for the others.
