@@ -9,7 +9,6 @@ use rccl_sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclU
 use crate::comm::{self, Rank};
 use crate::group::{self, Call, Init};
 use crate::operation::{Kind, Operation};
-use crate::reduce::is_known;
 use crate::status::{Failure, Outcome, entry, error_string, from_hip, last_text};
 
 /// RCCL's version that the model has the API of: 2.27.7.
@@ -235,7 +234,7 @@ fn submit(kind: Kind, given: Given) -> Outcome {
         op: given.op,
         root,
     };
-    if kind.reduces() && !is_known(datatype, given.op) {
+    if !operation.has_arithmetic() {
         return Err(Failure::argument(format!(
             "{}: the model has no such arithmetic",
             operation.describe()

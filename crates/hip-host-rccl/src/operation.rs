@@ -3,6 +3,8 @@
 use rccl_sys::{ncclDataType_t, ncclRedOp_t};
 use serde::{Deserialize, Serialize};
 
+use crate::reduce::is_known;
+
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
@@ -76,6 +78,11 @@ impl Operation {
             Kind::Send => (one, 0),
             Kind::Recv => (0, one),
         })
+    }
+
+    /// Whether the model can reduce the elements, if the call does.
+    pub(crate) fn has_arithmetic(&self) -> bool {
+        !self.kind.reduces() || is_known(self.datatype, self.op)
     }
 
     /// Whether ranks that make these two calls mean the same.

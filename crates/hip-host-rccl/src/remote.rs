@@ -15,8 +15,8 @@ use crate::wire::{self, Action, Address, Reply, Request, TellsFailure, Told};
 /// One rank, with a connection for as long as it is there.
 pub(crate) struct Remote {
     address: Address,
-    id: u64,
-    rank: usize,
+    /// By which the other process knows it.
+    key: u64,
     ranks: usize,
     presence: UnixStream,
     failure: Arc<OnceLock<Arc<Failure>>>,
@@ -44,9 +44,11 @@ impl Remote {
                 address.process
             ))
         })?;
-        if let Reply::Failed(failure) = reply {
-            return Err(failure.failure());
-        }
+        let key = match reply {
+            Reply::Joined(key) => key,
+            Reply::Failed(failure) => return Err(failure.failure()),
+            _ => return Err(ended(address)),
+        };
         let failure = Arc::default();
         let watched = presence
             .try_clone()
@@ -57,8 +59,7 @@ impl Remote {
         });
         Ok(Self {
             address,
-            id,
-            rank,
+            key,
             ranks,
             presence,
             failure,
@@ -67,11 +68,7 @@ impl Remote {
 
     fn send(&self, action: Action, memory: &[u8]) -> io::Result<UnixStream> {
         let mut stream = connect(self.address)?;
-        let request = Request::Of {
-            id: self.id,
-            rank: self.rank,
-            action,
-        };
+        let request = Request::Of { key: self.key, action };
         wire::send(&mut stream, &request, memory)?;
         Ok(stream)
     }
@@ -123,13 +120,15 @@ impl Meeting for Remote {
         // SAFETY: the call's memory was checked for its stream, which is at this call until the wait has ended.
         let sent = self.send(action, unsafe { transfer::bytes_at(operation.send, read) });
         Box::new(move || {
-            if let (Reply::Done, result) = self.reply(sent)?
-                && result.len() == written
-            {
+            match self.reply(sent)? {
                 // SAFETY: as above.
-                unsafe { transfer::write(operation.recv, &result) };
+                (Reply::Done, result) if result.len() == written => unsafe {
+                    transfer::write(operation.recv, &result);
+                    Ok(())
+                },
+                (Reply::Aborted, _) => Ok(()),
+                _ => Err(Arc::new(ended(self.address))),
             }
-            Ok(())
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::{Arc, LazyLock, OnceLock, Weak};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -16,8 +16,14 @@ use crate::place::Place;
 use crate::status::{Failure, Outcome};
 use crate::wire::{self, Action, Address, Reply, Request};
 
-/// Communicators with ranks of other processes, by their ids.
-static SERVED: LazyLock<Mutex<HashMap<u64, Weak<Clique>>>> = LazyLock::new(Mutex::default);
+/// The ranks of other processes, by keys that only they know.
+static SERVED: LazyLock<Mutex<HashMap<u64, Served>>> = LazyLock::new(Mutex::default);
+
+#[derive(Clone)]
+struct Served {
+    clique: Arc<Clique>,
+    rank: usize,
+}
 
 /// Where this process listens, from the first id that it makes.
 static ADDRESS: OnceLock<Outcome<Address>> = OnceLock::new();
@@ -27,7 +33,7 @@ pub(crate) fn address() -> Outcome<Address> {
     let start = || {
         let address = Address {
             process: std::process::id().into(),
-            secret: RandomState::new().build_hasher().finish(),
+            secret: random(),
         };
         let listener = UnixListener::bind_addr(&address.socket()?)?;
         std::thread::Builder::new()
@@ -40,6 +46,10 @@ pub(crate) fn address() -> Outcome<Address> {
             .map_err(|error: io::Error| Failure::system(format!("ncclGetUniqueId: no socket for the ranks: {error}")))
     });
     started.clone()
+}
+
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Whether this process listens there.
@@ -61,14 +71,13 @@ fn serve(stream: &mut UnixStream) -> io::Result<()> {
             rank,
             device,
         } => match comm::join_here(id, (ranks, rank, device)) {
-            Ok((clique, rank)) => stay(stream, id, &clique, rank),
+            Ok((clique, rank)) => stay(stream, Served { clique, rank }),
             Err(failure) => wire::send(stream, &Reply::failed(&failure), &[]),
         },
-        Request::Of { id, rank, action } => {
-            let clique = SERVED.lock().get(&id).and_then(Weak::upgrade);
-            let clique = clique.filter(|clique| rank < clique.ranks());
-            let (reply, result) = match clique {
-                Some(clique) => act(&clique, rank, action, &memory),
+        Request::Of { key, action } => {
+            let served = SERVED.lock().get(&key).cloned();
+            let (reply, result) = match served {
+                Some(Served { clique, rank }) => act(&clique, rank, action, &memory),
                 None => (
                     Reply::failed(&Failure::argument("the rank's communicator has ended")),
                     Vec::new(),
@@ -80,18 +89,16 @@ fn serve(stream: &mut UnixStream) -> io::Result<()> {
 }
 
 /// Stays with a rank as long as it has a connection.
-fn stay(stream: &mut UnixStream, id: u64, clique: &Arc<Clique>, rank: usize) -> io::Result<()> {
-    {
-        let mut served = SERVED.lock();
-        served.retain(|_, clique| clique.strong_count() > 0);
-        served.insert(id, Arc::downgrade(clique));
-    }
-    let told = wire::send(stream, &Reply::Done, &[]).and_then(|()| stream.try_clone());
+fn stay(stream: &mut UnixStream, served: Served) -> io::Result<()> {
+    let key = random();
+    SERVED.lock().insert(key, served.clone());
+    let told = wire::send(stream, &Reply::Joined(key), &[]).and_then(|()| stream.try_clone());
     let told = told.and_then(|watcher| {
-        clique.watch(watcher);
+        served.clique.watch(watcher);
         stream.read(&mut [0])
     });
-    clique.lose(rank);
+    SERVED.lock().remove(&key);
+    served.clique.lose(served.rank);
     told.map(drop)
 }
 
@@ -128,7 +135,8 @@ fn call(clique: &Clique, (rank, place): (usize, Place), operation: Operation, me
         (Reply::failed(&failure), Vec::new())
     };
     let bytes = operation.bytes(rank, clique.ranks());
-    let Some((read, written)) = bytes.filter(|_| operation.root < clique.ranks()) else {
+    let can_be = place.fits(rank, &operation) && operation.root < clique.ranks() && operation.has_arithmetic();
+    let Some((read, written)) = bytes.filter(|_| can_be) else {
         return refuse(format!("{}: no such call", operation.describe()));
     };
     let mut result = Vec::new();

@@ -41,11 +41,8 @@ pub(crate) enum Request {
         rank: i32,
         device: i32,
     },
-    Of {
-        id: u64,
-        rank: usize,
-        action: Action,
-    },
+    /// Of the rank that got this key when it joined.
+    Of { key: u64, action: Action },
 }
 
 /// What a rank does, as [`Meeting`](crate::meeting::Meeting) has it.
@@ -63,6 +60,8 @@ pub(crate) enum Action {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
+    /// With the rank's key.
+    Joined(u64),
     Done,
     /// The work ended without a result.
     Aborted,

@@ -36,7 +36,7 @@ use std::path::PathBuf;
 
 pub use key::{Key, KeyBuilder};
 pub use options::{loading, words};
-pub use scan::{Include, NotUnderstood, Scan};
+pub use scan::{Include, Includes, NotUnderstood, Scan};
 pub use store::{Store, Trouble};
 
 /// The environment variable that names the folder of the caches.

@@ -1,13 +1,13 @@
 //! A source with the texts of its includes in their places, so that its compiler reads no file.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use kernel_cache::{Include, NotUnderstood, Scan};
+use kernel_cache::{Include, Includes, NotUnderstood, Scan};
 use rustix::fs::{Mode, OFlags};
 
 /// Environment variables from which drivers take options (clr: rocclr/utils/flags.hpp; pocl:
@@ -27,7 +27,7 @@ const MOST: usize = 10_000;
 /// Clang goes no deeper either.
 const DEEPEST: usize = 200;
 
-/// Replaces each include directive by the text of its file, and of what that includes. Lines keep their numbers.
+/// Replaces each include directive by the text of its file, and of what that includes.
 ///
 /// # Errors
 ///
@@ -69,13 +69,14 @@ fn inline_within<'s>(room: usize, source: &'s str, options: &str) -> Result<Cow<
         folders,
         scan,
         open: Vec::new(),
-        once: HashSet::new(),
+        included: HashMap::new(),
         count: 0,
         room,
         text: String::new(),
     };
     // The folder of a source without a file is the driver's choice; most take the current one.
-    inliner.add(source, Path::new(""))?;
+    let found = inliner.scan.includes(source)?;
+    inliner.add(source, found.directives, Path::new(""))?;
     Ok(inliner.text.into())
 }
 
@@ -87,8 +88,8 @@ struct Inliner<'o> {
     scan: Scan,
     /// The files that include what is looked at now.
     open: Vec<Identity>,
-    /// Those whose second inclusion may have no effect.
-    once: HashSet<Identity>,
+    /// The files that were included, and whether another time has the same effect.
+    included: HashMap<Identity, bool>,
     count: usize,
     /// How long the text may become.
     room: usize,
@@ -103,11 +104,14 @@ struct Found {
 }
 
 impl Inliner<'_> {
-    fn add(&mut self, text: &str, folder: &Path) -> Result<(), NotUnderstood> {
+    fn add(&mut self, text: &str, directives: Vec<Include>, folder: &Path) -> Result<(), NotUnderstood> {
         let mut done = 0;
-        for include in self.scan.includes(text)? {
+        for include in directives {
             let found = self.find(&include, folder)?;
-            if self.open.contains(&found.identity) || self.once.contains(&found.identity) {
+            let Includes { directives, once } = self.scan.includes(&found.text)?;
+            let repeats = include.is_plain && !once;
+            let before = self.included.insert(found.identity, repeats);
+            if self.open.contains(&found.identity) || before.is_some_and(|repeated| !(repeated && repeats)) {
                 return Err(NotUnderstood::new(format!(
                     "the include `{}` is included again, which it may prevent",
                     include.name
@@ -119,18 +123,13 @@ impl Inliner<'_> {
                     "there are more than {MOST} includes, or more than {DEEPEST} in each other"
                 )));
             }
-            // `#pragma once`, in any of its spellings.
-            if !include.is_plain || found.text.contains("once") {
-                self.once.insert(found.identity);
-            }
             self.put(&text[done..include.place.start])?;
-            self.put("\n#line 1\n")?;
+            self.put("\n")?;
             self.open.push(found.identity);
-            self.add(&found.text, &found.folder)?;
+            self.add(&found.text, directives, &found.folder)?;
             self.open.pop();
+            self.put("\n")?;
             done = include.place.end;
-            let line = 1 + text[..done].matches('\n').count();
-            self.put(&format!("\n#line {line}\n"))?;
         }
         self.put(&text[done..])
     }
@@ -149,8 +148,17 @@ impl Inliner<'_> {
     /// The only file that the directive may mean.
     fn find(&self, include: &Include, folder: &Path) -> Result<Found, NotUnderstood> {
         let name = &include.name;
-        let beside = [folder, Path::new("")];
-        let folders = beside.into_iter().chain(self.folders.iter().map(Path::new));
+        // Clang has such files itself, and takes those.
+        if name.contains("opencl-c") {
+            return Err(NotUnderstood::new(format!(
+                "the include `{name}` may be the compiler's own"
+            )));
+        }
+        let beside: &[&Path] = match include.is_quoted {
+            true => &[folder, Path::new("")],
+            false => &[],
+        };
+        let folders = beside.iter().copied().chain(self.folders.iter().map(Path::new));
         let mut only: Option<Found> = None;
         for folder in folders {
             let Some(found) = read(&folder.join(name), name)? else {
@@ -284,8 +292,7 @@ mod tests {
         ]);
         let source = "int x; \\\n\r\n/* one\ntwo */ # include \\\r\n <a.h> // why\nint y;\n";
         let text = inline(source, &option).unwrap();
-        let expected = "int x; \\\n\r\n\n#line 1\n\n#line 1\nint b;\n\n#line 1\nint c;\n\n#line 2\n\n\n#line 1\n\nint a;\
-                        \n#line 5\n // why\nint y;\n";
+        let expected = "int x; \\\n\r\n\n\nint b;\n\nint c;\n\n\n\n\nint a;\n // why\nint y;\n";
         assert_eq!(text, expected);
     }
 
@@ -295,6 +302,7 @@ mod tests {
             ("a.h", "int a;\n"),
             ("deep/b.h", "#include \"c.h\"\n"),
             ("deep/c.h", ""),
+            ("deep/d.h", "#include <c.h>\n"),
         ]);
         let (second, two) = folder(&[("a.h", "int a;\n"), ("c.h", "")]);
         inline("#include <a.h>\n", &one).unwrap();
@@ -304,6 +312,8 @@ mod tests {
             let reason = reason(source, &both);
             assert!(reason.contains("more than one folder"), "{reason}");
         }
+        // Beside the text that includes it, it counts for quotes only.
+        inline("#include <deep/d.h>\n", &both).unwrap();
         // The same file by two ways counts once; the folder beside it does not.
         inline("#include <a.h>\n", &format!("{one} {one}")).unwrap();
         std::os::unix::fs::symlink(first.path().join("a.h"), second.path().join("b.h")).unwrap();
@@ -316,6 +326,7 @@ mod tests {
         let (_folder, option) = folder(&[
             ("plain.h", "int a;\n"),
             ("once.h", "#pragma once\nint b;\n"),
+            ("spliced.h", "#pragma on\\\r\nce\nint b;\n"),
             ("around.h", "#ifndef A\n#define A\n#include \"around.h\"\n#endif\n"),
         ]);
         let twice = |line: &str| format!("{line}\n{line}\n");
@@ -336,8 +347,18 @@ mod tests {
     #[test]
     fn a_text_that_means_something_else_elsewhere_is_refused() {
         for (text, why) in [
-            ("int x = __LINE__; const char *f = __FILE__;\n", "__FILE__"),
+            ("const char *f = __FILE__;\n", "__FILE__"),
             ("#if __INCLUDE_LEVEL__\n#endif\n", "__INCLUDE_LEVEL__"),
+            ("#if __LINE__ > 400\n#endif\n", "__LINE__"),
+            ("int x = __builtin_LINE();\n", "__builtin_LINE"),
+            (
+                "#define C(a, b) a##b\n#if C(__INCLUDE_LEV, EL__)\n#endif\n",
+                "__INCLUDE_LEV",
+            ),
+            ("#include \"empty.h\" int x;\n", "behind"),
+            ("#include <empty.h> /* one\ntwo */ int x;\n", "behind"),
+            ("#include <empty.h> \\ \nint x;\n", "behind"),
+            ("#include <opencl-c.h>\n", "own"),
             ("#if 1\nint x;\n", "#if"),
             ("#endif\n#if 1\n", "#if"),
             ("#else\n", "#if"),
@@ -348,11 +369,12 @@ mod tests {
             ("#include \"missing.h\"\n", "`missing.h`"),
             ("#include NAME\n", "NAME"),
         ] {
-            let (_folder, option) = folder(&[("a.h", text)]);
+            let (_folder, option) = folder(&[("a.h", text), ("empty.h", ""), ("opencl-c.h", "")]);
             let reason = reason("#if 1\n#include <a.h>\n#endif\n", &option);
             assert!(reason.contains(why), "{text}: {reason}");
         }
-        let (folder, option) = folder(&[]);
+        let (folder, option) = folder(&[("b.h", "")]);
+        assert!(reason("#include <b.h>\n", &format!("-DL=__INCLUDE_LEVEL__ {option}")).contains("__INCLUDE_LEVEL__"));
         fs::write(folder.path().join("a.h"), b"// \xff\n").unwrap();
         assert!(reason("#include \"a.h\"\n", &option).contains("UTF-8"));
     }
@@ -395,7 +417,7 @@ mod tests {
         let (_folder, option) = folder(&[("a.h", "int abc;\n")]);
         let source = "#include <a.h>\n".repeat(3);
         assert!(inline_within(100, &source, &option).is_ok());
-        let reason = inline_within(50, &source, &option).unwrap_err().to_string();
-        assert!(reason.contains("more than 50 bytes"), "{reason}");
+        let reason = inline_within(30, &source, &option).unwrap_err().to_string();
+        assert!(reason.contains("more than 30 bytes"), "{reason}");
     }
 }

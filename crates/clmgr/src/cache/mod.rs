@@ -102,7 +102,7 @@ impl ProgramCache {
     /// Threads that request the same program at once wait for one compilation. A change to an included file makes it
     /// another program. The compiler gets the source with the texts of its includes in their places. A program is never
     /// cached if an include cannot be resolved that way: through a macro, in a compiler-internal folder, in two folders,
-    /// twice where `#pragma once` counts, or with `__FILE__` or `__has_include`.
+    /// twice where `#pragma once` counts, or with `__FILE__`, `__LINE__` or `__has_include`.
     ///
     /// # Errors
     ///

@@ -254,11 +254,12 @@ impl Meeting for Clique {
         let deadline = Instant::now().checked_add(time_limit());
         let mut state = self.state.lock();
         loop {
-            state.check()?;
+            // A rank that fails later has been there.
             let absent = absent(state.joined.iter().map(Option::is_some));
             if absent.is_empty() {
                 return Ok(());
             }
+            state.check()?;
             if self.wait_until(&mut state, deadline) {
                 let text = format!(
                     "ncclCommInitRank: ranks {absent:?} of {} did not come within the time limit",
@@ -298,7 +299,10 @@ impl Meeting for Clique {
     }
 
     fn leave(&self, rank: usize) {
-        self.state.lock().members[rank].under_way -= 1;
+        let mut state = self.state.lock();
+        let under_way = &mut state.members[rank].under_way;
+        *under_way = under_way.saturating_sub(1);
+        drop(state);
         self.changed.notify_all();
     }
 

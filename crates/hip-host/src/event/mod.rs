@@ -55,16 +55,20 @@ impl Event {
 
     /// What has to be done before everything that was recorded is.
     fn point(&self) -> Option<Point> {
-        match &self.shared {
-            Some(counters) => counters.last().map(|recording| Point::Shared {
-                counters: counters.clone(),
-                recording,
-            }),
-            None => {
-                let recorded = self.recorded.lock();
-                let mark = recorded.as_ref().map(|recorded| recorded.mark.clone());
-                mark.map(Point::Here)
+        let recorded = self.recorded.lock();
+        let last = self
+            .shared
+            .as_ref()
+            .and_then(|counters| Some((counters, counters.last()?)));
+        match (last, recorded.as_ref()) {
+            // Another process recorded it since.
+            (Some((counters, recording)), own) if own.is_none_or(|own| own.shared != Some(recording)) => {
+                Some(Point::Shared {
+                    counters: counters.clone(),
+                    recording,
+                })
             }
+            (_, own) => own.map(|own| Point::Here(own.mark.clone())),
         }
     }
 }
@@ -118,6 +122,8 @@ impl Point {
 #[derive(Clone)]
 struct Recorded {
     mark: Mark,
+    /// As other processes know it.
+    shared: Option<RecordingId>,
     reached: Arc<OnceLock<Instant>>,
 }
 
@@ -204,9 +210,13 @@ pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stre
     *event.captured.lock() = None;
     let reached = Arc::new(OnceLock::new());
     let stamp = reached.clone();
+    if let Some(counters) = &event.shared {
+        counters.wait_for_room();
+    }
     // Held over the submission, so two threads recording at once leave the later recording behind.
     let mut recorded = event.recorded.lock();
     let shared = event.shared.as_ref().map(Counters::take);
+    let id = shared.as_ref().map(|recording| recording.id());
     let (behind, others) = (stream.clone(), after.clone());
     let mark = stream.submit(
         call,
@@ -222,6 +232,7 @@ pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stre
     )?;
     *recorded = Some(Recorded {
         mark: mark.clone(),
+        shared: id,
         reached,
     });
     Ok(mark)

@@ -56,7 +56,7 @@ const _: () = assert!(size_of::<Page>() == BYTES);
 
 /// A recording's number, counted from 1, and the place of the process that took it. One word, so a reader never sees
 /// the number of one and the process of another.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordingId(u64);
 
 impl RecordingId {
@@ -137,18 +137,25 @@ impl Counters {
         unsafe { &*self.page.cast::<Page>() }
     }
 
+    /// Waits until the next recording's slot is free, and gives the last recording and the next.
+    pub(super) fn wait_for_room(&self) -> (u64, RecordingId) {
+        let page = self.page();
+        let last = page.recording.load(Ordering::Acquire);
+        let next = RecordingId(last).next(self.place);
+        let slot = &page.slots[next.slot()];
+        poll(|| {
+            let before = Slot(slot.load(Ordering::Acquire));
+            let is_under_way = before.recording().number() > 0 && before.is(State::UnderWay);
+            !is_under_way || self.peer(before.recording()).has_ended() || COMMANDS.have_ended()
+        });
+        (last, next)
+    }
+
     /// A new recording, failed unless it is [reached](Recording::reach).
     pub(super) fn take(self: &Arc<Self>) -> Recording {
         let page = self.page();
         let own = loop {
-            let last = page.recording.load(Ordering::Acquire);
-            let own = RecordingId(last).next(self.place);
-            let slot = &page.slots[own.slot()];
-            poll(|| {
-                let before = Slot(slot.load(Ordering::Acquire));
-                let is_under_way = before.recording().number() > 0 && before.is(State::UnderWay);
-                !is_under_way || self.peer(before.recording()).has_ended() || COMMANDS.have_ended()
-            });
+            let (last, own) = self.wait_for_room();
             let taken = page
                 .recording
                 .compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire);
@@ -236,6 +243,10 @@ pub(super) struct Recording {
 }
 
 impl Recording {
+    pub(super) fn id(&self) -> RecordingId {
+        self.id
+    }
+
     /// The stream got there.
     pub(super) fn reach(&self) {
         self.tell(State::Reached);

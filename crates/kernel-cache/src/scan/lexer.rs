@@ -170,6 +170,9 @@ impl<'a> Lexer<'a> {
             (Some(Token::Open), Some(Token::Quoted(text)), Some(Token::Close)) => text,
             _ => return refused("a `_Pragma` without a plain text"),
         };
+        if text.contains("once") {
+            return refused("a `_Pragma` of `once`");
+        }
         check_pragma(&text)
     }
 

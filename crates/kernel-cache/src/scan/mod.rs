@@ -37,6 +37,15 @@ pub struct Include {
     pub place: Range<usize>,
 }
 
+/// What [`Scan::includes`] finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Includes {
+    /// In order.
+    pub directives: Vec<Include>,
+    /// Whether the text may have an effect only when it is included first.
+    pub once: bool,
+}
+
 type Result<T, E = NotUnderstood> = std::result::Result<T, E>;
 
 /// Scans the texts of one compilation.
@@ -59,10 +68,12 @@ pub struct Scan {
     assembles: bool,
     /// A text that could begin an assembler's directive, which may read a file.
     directs: Option<String>,
+    /// One of [`OF_PLACES`].
+    place: Option<String>,
 }
 
 /// The words that matter without a directive. Their first two characters are in no other word that kernels use.
-const PASTED: [&str; 7] = [
+const PASTED: [&str; 16] = [
     "__has_include",
     "__has_embed",
     "__DATE__",
@@ -70,6 +81,15 @@ const PASTED: [&str; 7] = [
     "__TIMESTAMP__",
     "_Pragma",
     "__pragma",
+    "__FILE__",
+    "__FILE_NAME__",
+    "__BASE_FILE__",
+    "__LINE__",
+    "__INCLUDE_LEVEL__",
+    "__builtin_FILE",
+    "__builtin_FILE_NAME",
+    "__builtin_LINE",
+    "__builtin_COLUMN",
 ];
 
 /// A text without any of these reads no file and needs no closer look. Programs are scanned on every request, so what
@@ -82,7 +102,19 @@ const SUSPICIOUS: [(&str, &[&str]); 3] = [
             "sccs", "ragma",
         ],
     ),
-    ("__", &["__has", "__DATE__", "__TIME"]),
+    (
+        "__",
+        &[
+            "__has",
+            "__DATE__",
+            "__TIME",
+            "__FILE",
+            "__BASE_FILE",
+            "__LINE",
+            "__INCLUDE",
+            "__builtin_",
+        ],
+    ),
     ("\\", &["\\u", "\\U", "\\N"]),
 ];
 
@@ -115,15 +147,25 @@ const OF_TOKENS: [&str; 11] = [
     "define", "undef", "if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", "line",
 ];
 
-/// Macros whose values depend on the file in which they stand.
-const OF_PLACES: [&str; 4] = ["__FILE__", "__FILE_NAME__", "__BASE_FILE__", "__INCLUDE_LEVEL__"];
+/// Words whose values depend on where they stand.
+const OF_PLACES: [&str; 9] = [
+    "__FILE__",
+    "__FILE_NAME__",
+    "__BASE_FILE__",
+    "__LINE__",
+    "__INCLUDE_LEVEL__",
+    "__builtin_FILE",
+    "__builtin_FILE_NAME",
+    "__builtin_LINE",
+    "__builtin_COLUMN",
+];
 
 /// What the tokens of one text tell.
 #[derive(Default)]
 struct Found {
     includes: Vec<Include>,
-    /// One of [`OF_PLACES`].
-    places: Option<String>,
+    /// Whether the word `once` occurs.
+    once: bool,
     /// How many conditions are open at the end; none if one was closed that another text has to have opened.
     conditions: Option<u32>,
 }
@@ -163,32 +205,37 @@ impl Scan {
         Ok(includes.into_iter().map(|include| include.name).collect())
     }
 
-    /// The include directives of `text`, in order, if the texts of the files could stand in their places.
+    /// The include directives of `text`, if the texts of the files could stand in their places.
     ///
     /// # Errors
     ///
     /// It is unknown what the text makes a compiler read, or its meaning depends on where it stands.
-    pub fn includes(&mut self, text: &str) -> Result<Vec<Include>> {
+    pub fn includes(&mut self, text: &str) -> Result<Includes> {
         let joined = Joined::of(text)?;
         let Found {
             includes,
-            places,
+            once,
             conditions,
         } = self.look(&joined.text)?;
         self.check()?;
         if conditions != Some(0) {
             return refused("an `#if` without its `#endif`, or the other way round");
         }
-        if let Some(word) = places {
-            return refused(format!("`{word}` depends on the file"));
+        if let Some(word) = &self.place {
+            return refused(format!("`{word}` depends on where it stands"));
         }
-        let in_text = |include: Include| {
+        let mut directives = Vec::new();
+        for include in includes {
             let Range { start, end } = include.place;
+            let behind = joined.text[end..].lines().next().unwrap_or_default().trim_start();
+            if !behind.is_empty() && !behind.starts_with("//") {
+                return refused(format!("`{behind}` behind the include `{}`", include.name));
+            }
             // Behind its last byte may come one that was left out.
             let place = joined.place(start)..joined.place(end - 1) + 1;
-            Include { place, ..include }
-        };
-        Ok(includes.into_iter().map(in_text).collect())
+            directives.push(Include { place, ..include });
+        }
+        Ok(Includes { directives, once })
     }
 
     fn check(&self) -> Result<()> {
@@ -264,9 +311,7 @@ impl Scan {
                 Token::Word(word) if word == "_Pragma" => lexer.pragma()?,
                 Token::Word(word) => {
                     self.word(&word)?;
-                    if OF_PLACES.contains(&word.as_str()) {
-                        found.places = Some(word);
-                    }
+                    found.once |= word == "once";
                 }
                 Token::Quoted(text) if may_direct(&text) => {
                     self.directs(&format!("the text \"{text}\""));
@@ -326,6 +371,9 @@ impl Scan {
             || matches!(word, "include" | "include_next" | "import" | "embed");
         if reads {
             return refused(format!("`{word}` may test for files"));
+        }
+        if OF_PLACES.contains(&word) {
+            self.place.get_or_insert_with(|| word.to_owned());
         }
         if word == "__pragma" {
             return refused("a `__pragma`, which only some compilers know");
@@ -477,6 +525,7 @@ mod tests {
             "#define CAT(a, b) a##b\nCAT(_Pra, gma)(\"clang module import M\")",
             "_Pragma(L\"clang module import M\")",
             "__pragma(clang module import M)",
+            "_Pragma(\"once\")",
             "#pragma GCC pch_preprocess \"a.pch\"",
             "#pragma clang loop /* \n */",
             "import a;",
