@@ -152,6 +152,10 @@ impl SharedAllocation {
     }
 
     /// Hand-offs that may still fail.
+    pub(crate) fn users(&self) -> Vec<User> {
+        self.view.users()
+    }
+
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.view.on_their_way()
     }

@@ -80,13 +80,15 @@ impl<T: Pod> Joint<T> {
     /// [`Grade::Callback`] or [`Grade::Device`] it does not wait for OpenCL work either.
     ///
     /// If HIP's work fails, or OpenCL's fails or does not end within the hand-off's limit, the other side's
-    /// [`take`](Self::take) returns it ([`PeerError::Failed`]). In the last case OpenCL may still be at work. This
-    /// side's next access reports OpenCL's failure too.
+    /// [`take`](Self::take) returns it ([`PeerError::Failed`]), in the last case when OpenCL's work has ended after all.
+    /// This side's next access reports OpenCL's failure too.
     ///
     /// # Errors
     /// As [`pass`](Self::pass), as far as it is known by then.
     pub fn pass_queued(&mut self) -> Result<()> {
-        let stream = self.granted_mut()?.bring_together()?;
+        self.check_turn()?;
+        let users = self.shared().allocation().users();
+        let stream = self.shared_mut().bring_together()?;
         let (socket, passed) = (Arc::clone(self.link.socket()), self.passed);
         // Whatever lets a stream go notes first why. Not asked of the view, whose lock may be held by one who waits for
         // this stream.
@@ -96,12 +98,20 @@ impl<T: Pod> Joint<T> {
                 Ok(()) => handed.iter().find_map(|outcome| outcome.failure()),
                 Err(error) => Some(error.to_string()),
             };
-            let body = match failure {
-                None => Body::Turn { passed },
-                Some(reason) => Body::FailedTurn { passed, reason },
-            };
             // If the other side has hung up, this side's next `take` says so.
-            let _ = socket.send(&Message::here(body), None, "passing the turn to it");
+            let send = move |body| _ = socket.send(&Message::here(body), None, "passing the turn to it");
+            let Some(reason) = failure else {
+                return send(Body::Turn { passed });
+            };
+            // OpenCL may still be at work, and this is a thread of HIP's. Without a thread the other side is late.
+            let settle = move || {
+                for user in users {
+                    // Work that cannot be waited for will not go on either.
+                    _ = user.wait();
+                }
+                send(Body::FailedTurn { passed, reason });
+            };
+            _ = std::thread::Builder::new().name("failed turn".to_owned()).spawn(settle);
         })?;
         self.gave_away();
         Ok(())

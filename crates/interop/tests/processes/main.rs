@@ -58,6 +58,10 @@ impl Second {
         self.0.id()
     }
 
+    pub fn is_running(&mut self) -> bool {
+        self.0.try_wait().expect("a child").is_none()
+    }
+
     /// That it ended as it meant to.
     pub fn ended_well(mut self) {
         let status = self.0.wait().expect("a child");

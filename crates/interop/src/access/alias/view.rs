@@ -188,6 +188,10 @@ impl<W: Worker> View<W> {
     }
 
     /// Hand-offs that may still fail.
+    pub(crate) fn users(&self) -> Vec<W> {
+        self.uses.lock().users()
+    }
+
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.uses.lock().on_their_way()
     }

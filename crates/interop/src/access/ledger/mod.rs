@@ -385,6 +385,12 @@ impl<W: Worker> AccessLedger<W> {
             .collect()
     }
 
+    /// Everyone whose work may not have ended.
+    pub(crate) fn users(&self) -> Vec<W> {
+        let current = self.current.iter().map(|known| &known.user);
+        current.chain(self.behind.users()).cloned().collect()
+    }
+
     /// The hand-offs that failed or may still fail.
     pub(crate) fn on_their_way(&self) -> Vec<Arc<Outcome>> {
         self.handoffs.unsettled()
