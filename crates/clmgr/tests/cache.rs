@@ -148,6 +148,26 @@ fn only_the_cache_opens_an_include() {
     assert_eq!(opened, 1);
 }
 
+/// The kernels are those of the program that the driver makes of the files.
+#[test]
+fn a_macro_takes_no_arguments_from_another_file() {
+    let context = common::context();
+    let headers = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(headers.path().join(name), text).unwrap();
+    write("name.h", "#define F(a) other(a)\nkernel void F");
+    write("arguments.h", "(global int *x) { x[0] = 1; }\n");
+    let options = format!("-I {}", headers.path().display());
+    for source in [
+        "#include <name.h>\n(global int *x) { x[0] = 1; }\n",
+        "#define F(a) other(a)\nkernel void F\n#include <arguments.h>\n",
+        "#include <name.h>\n#include <arguments.h>\n",
+    ] {
+        let kept = ProgramCache::in_memory(&context).get(source, &options).unwrap();
+        let built = Program::build(&context, source, &options).unwrap();
+        assert_eq!(kept.kernel_names().unwrap(), built.kernel_names().unwrap(), "{source}");
+    }
+}
+
 #[test]
 fn every_spelling_of_an_include_counts() {
     let context = common::context();

@@ -175,7 +175,16 @@ unsafe extern "C" fn group_start() -> ncclResult_t {
 }
 
 unsafe extern "C" fn group_end() -> ncclResult_t {
-    entry("ncclGroupEnd", group::end)
+    let mut began = false;
+    let code = entry("ncclGroupEnd", || {
+        began = true;
+        group::end()
+    });
+    // An injected failure ends the group too, as a failure of the real library does.
+    if !began {
+        group::give_up();
+    }
+    code
 }
 
 /// What a caller gives beside the kind, in the groups that the C functions share.

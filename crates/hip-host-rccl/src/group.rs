@@ -66,6 +66,14 @@ pub(crate) fn end() -> Outcome {
     issue("ncclGroupEnd", group.calls)
 }
 
+/// Ends the innermost group without its calls.
+pub(crate) fn give_up() {
+    GROUP.with_borrow_mut(|group| match group.depth {
+        0 | 1 => *group = Group::default(),
+        _ => group.depth -= 1,
+    });
+}
+
 /// Runs the check of a call. In a group its failure is the group's too.
 pub(crate) fn checked<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     let result = body();

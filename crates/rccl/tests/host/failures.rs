@@ -217,3 +217,24 @@ fn an_id_of_another_origin_is_refused() {
     let id = UniqueId::from_bytes(id.to_bytes());
     assert_eq!(Communicator::new(&library(), &device, &id, 0, 1).unwrap().ranks(), 1);
 }
+
+#[test]
+fn a_group_whose_end_fails_is_over() {
+    run(2, |rank| {
+        let mut memory = rank.upload(&[1.0_f32; 3]);
+        if rank.rank == 0 {
+            hip_host::faults::set_failures("ncclGroupEnd:1").unwrap();
+            let mut group = rccl::Group::new();
+            let (one, two) = (rank.upload(&[0.0_f32]), rank.upload(&[0.0_f32]));
+            group.send(&rank.comm, &one, 1, &rank.stream).unwrap();
+            group.send(&rank.comm, &two, 1, &rank.stream).unwrap();
+            assert!(group.launch().is_err());
+            hip_host::faults::set_failures("").unwrap();
+        }
+        rank.comm
+            .all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream)
+            .unwrap();
+        rank.comm.wait(&rank.stream).unwrap();
+        assert_eq!(rank.download(&memory), [2.0; 3]);
+    });
+}
