@@ -78,7 +78,7 @@ static GROUPS: [Group; 9] = [
             "crates/interop/src/memory/range.rs",
         ],
         stages: &[
-            lib("interop", &["access::ledger::"]),
+            lib("interop", &["access::ledger::", "memory::range::"]),
             tests("interop", &["ledger", "parts"]),
             tests("interop", &["shared", "handoff_failures"]),
         ],

@@ -214,6 +214,25 @@ fn a_stream_that_is_being_captured_is_never_ordered() {
 }
 
 #[test]
+fn what_a_stream_wrote_before_its_capture_is_read_meanwhile() {
+    for grade in common::grades().iter().copied() {
+        let rig = Rig::open(grade, Duration::from_secs(60));
+        let mut shared = ones(&rig, Route::SvmCoarse);
+        let captured = &rig.streams[1];
+        drop(shared.hip_mut(captured).expect("access"));
+        // From now on the reader follows the writer without a wait.
+        let mut data = [0; LEN];
+        shared.download(&mut data).expect("a download");
+        let graph = captured.capture(|_| {
+            shared.download(&mut data).expect("nothing new to wait for");
+            Ok(())
+        });
+        graph.expect("nothing spoils it");
+        assert_eq!(data, [1; LEN], "{grade}");
+    }
+}
+
+#[test]
 fn dropped_streams_that_used_a_buffer_do_not_accumulate() {
     if !common::on_host_or_skip("the software device's streams are threads") {
         return;
