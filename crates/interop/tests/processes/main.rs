@@ -58,6 +58,7 @@ impl Second {
         self.0.id()
     }
 
+    /// Whether it has not ended.
     pub fn is_running(&mut self) -> bool {
         self.0.try_wait().expect("a child").is_none()
     }
