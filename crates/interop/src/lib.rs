@@ -103,6 +103,7 @@ struct Readme;
 // | `bridge` | pairs devices, proves routes and grades, makes and adopts buffers |
 // | `stream_program` | OpenCL kernels on HIP streams |
 // | `pipeline`, `peers`, `process`, `dlpack`, `vulkan` | what is built on a bridge and its buffers |
+// | `world` | the processes of one start, and what they give each other; knows no bridge |
 // | `diagnose` | trials and measurements of all that |
 
 mod access;
@@ -122,6 +123,7 @@ mod stream_program;
 mod values;
 #[cfg(feature = "vulkan")]
 pub mod vulkan;
+pub mod world;
 
 pub use {clmgr, clmgr_fft, hip, platform, rocblas};
 
