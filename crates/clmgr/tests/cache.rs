@@ -7,6 +7,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clmgr::{Arg, Context, NdRange, Program, ProgramCache, RegularBuffer};
 use rustix::fs::inotify;
@@ -70,6 +71,40 @@ fn a_second_process_finds_on_disk_what_the_first_compiled() {
     assert_eq!(get(&warm, 5), 5);
     let stats = warm.stats();
     assert_eq!((stats.compiled, stats.memory_hits, stats.disk_hits), (0, 0, 1));
+}
+
+#[test]
+#[ignore = "run by another test in a process of its own"]
+fn gets_a_program_from_the_folder_of_the_environment() {
+    let cache = ProgramCache::open(&common::context());
+    cache.get(SOURCE, "-DVALUE=3").unwrap();
+    let stats = cache.stats();
+    println!("told: {} compiled, {} from disk", stats.compiled, stats.disk_hits);
+}
+
+#[test]
+fn a_program_of_other_settings_of_the_driver_is_another_one() {
+    if !common::tells_code(&common::context()) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let told = |settings: &[(&str, &str)]| {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "gets_a_program_from_the_folder_of_the_environment"])
+            .args(["--ignored", "--nocapture"])
+            .env("HIPCL_CACHE_DIR", folder.path())
+            .envs(settings.iter().copied())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (_, told) = text.split_once("told: ").expect(&text);
+        told.lines().next().unwrap().to_owned()
+    };
+    let (compiled, from_disk) = ("1 compiled, 0 from disk", "0 compiled, 1 from disk");
+    assert_eq!(told(&[]), compiled);
+    assert_eq!(told(&[("CL_CONFIG_USE_FAST_RELAXED_MATH", "1")]), compiled);
+    assert_eq!(told(&[("CL_CONFIG_USE_FAST_RELAXED_MATH", "1")]), from_disk);
+    assert_eq!(told(&[]), from_disk);
 }
 
 #[test]

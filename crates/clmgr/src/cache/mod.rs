@@ -30,6 +30,8 @@ pub struct ProgramCache(Arc<Inner>);
 
 struct Inner {
     context: Context,
+    /// What Intel's driver reads in the environment, which changes the code that it makes.
+    settings: Vec<String>,
     store: Option<Store>,
     memory: Mutex<HashMap<Key, Arc<Mutex<Option<Program>>>>>,
     memory_hits: AtomicU64,
@@ -88,6 +90,7 @@ impl ProgramCache {
         let folder = folder.filter(|_| !pocl::drives(context.device()));
         Self(Arc::new(Inner {
             context: context.clone(),
+            settings: settings(),
             store: folder.map(|folder| Store::new(&folder, FORMAT, "bin")),
             memory: Mutex::default(),
             memory_hits: AtomicU64::new(0),
@@ -187,6 +190,7 @@ impl ProgramCache {
             device.platform_name(),
             device.platform_version(),
         ]);
+        key.list(&self.0.settings);
         key.finish()
     }
 
@@ -226,6 +230,13 @@ impl ProgramCache {
     fn trouble(&self, what: &dyn fmt::Display) {
         *self.0.disk_trouble.lock() = Some(what.to_string());
     }
+}
+
+fn settings() -> Vec<String> {
+    let variables = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"CL_CONFIG_"));
+    let mut settings: Vec<String> = variables.map(|variable| format!("{variable:?}")).collect();
+    settings.sort();
+    settings
 }
 
 impl fmt::Debug for ProgramCache {
