@@ -3,7 +3,10 @@
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::meeting::{Meeting, Wait};
 use crate::operation::Operation;
@@ -19,7 +22,47 @@ pub(crate) struct Remote {
     key: u64,
     ranks: usize,
     presence: UnixStream,
-    failure: Arc<OnceLock<Arc<Failure>>>,
+    fate: Arc<Fate>,
+}
+
+/// What became of the communicator, as far as this process knows.
+#[derive(Default)]
+struct Fate {
+    end: Mutex<Option<End>>,
+    known: Condvar,
+}
+
+#[derive(Clone)]
+struct End {
+    failure: Arc<Failure>,
+    /// The other process left in order: only calls that need it fail.
+    in_order: bool,
+}
+
+impl Fate {
+    /// The first end counts.
+    fn set(&self, failure: Failure, in_order: bool) -> Arc<Failure> {
+        let mut end = self.end.lock();
+        let failure = Arc::new(failure);
+        let end = end.get_or_insert(End { failure, in_order });
+        self.known.notify_all();
+        end.failure.clone()
+    }
+
+    fn failure(&self) -> Option<Arc<Failure>> {
+        let end = self.end.lock();
+        end.as_ref().filter(|end| !end.in_order).map(|end| end.failure.clone())
+    }
+
+    /// Why the other process does not answer, which its first connection tells at about the same time.
+    fn reason(&self, address: Address) -> Arc<Failure> {
+        let mut end = self.end.lock();
+        if end.is_none() {
+            self.known.wait_for(&mut end, Duration::from_secs(1));
+        }
+        let told = end.as_ref().map(|end| end.failure.clone());
+        told.unwrap_or_else(|| Arc::new(ended(address)))
+    }
 }
 
 impl Remote {
@@ -49,20 +92,20 @@ impl Remote {
             Reply::Failed(failure) => return Err(failure.failure()),
             _ => return Err(ended(address)),
         };
-        let failure = Arc::default();
+        let fate = Arc::<Fate>::default();
         let watched = presence
             .try_clone()
             .map_err(|error| Failure::remote(error.to_string()))?;
         std::thread::spawn({
-            let failure = Arc::clone(&failure);
-            move || watch(watched, address, &failure)
+            let fate = Arc::clone(&fate);
+            move || watch(watched, address, &fate)
         });
         Ok(Self {
             address,
             key,
             ranks,
             presence,
-            failure,
+            fate,
         })
     }
 
@@ -75,11 +118,10 @@ impl Remote {
 
     /// The reply to a request that was sent, or the communicator's failure.
     fn reply(&self, sent: io::Result<UnixStream>) -> Result<(Reply, Vec<u8>), Arc<Failure>> {
-        let first = |failure: Failure| self.failure.get_or_init(|| Arc::new(failure)).clone();
         match sent.and_then(|mut stream| wire::receive(&mut stream)) {
-            Ok((Reply::Failed(failure), _)) => Err(first(failure.failure())),
+            Ok((Reply::Failed(failure), _)) => Err(self.fate.set(failure.failure(), false)),
             Ok(reply) => Ok(reply),
-            Err(_) => Err(first(ended(self.address))),
+            Err(_) => Err(self.fate.reason(self.address)),
         }
     }
 
@@ -94,7 +136,7 @@ impl Meeting for Remote {
     }
 
     fn failure(&self) -> Option<Arc<Failure>> {
-        self.failure.get().cloned()
+        self.fate.failure()
     }
 
     fn wait_complete(&self) -> Outcome {
@@ -142,7 +184,7 @@ impl Meeting for Remote {
 
     fn fail_with(&self, failure: Failure) {
         _ = self.ask(Action::Fail(TellsFailure::of(&failure)));
-        self.failure.get_or_init(|| Arc::new(failure));
+        self.fate.set(failure, false);
     }
 }
 
@@ -157,13 +199,22 @@ fn connect(address: Address) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&address.socket()?)
 }
 
-/// Keeps the failure that comes, or that the other process ended.
-fn watch(mut presence: UnixStream, address: Address, failure: &OnceLock<Arc<Failure>>) {
-    let told = match wire::receive(&mut presence) {
-        Ok((Reply::Failed(failure), _)) => failure.failure(),
-        _ => ended(address),
-    };
-    failure.get_or_init(|| Arc::new(told));
+/// Keeps what comes: a failure, that the other process leaves, or the end of its connection.
+fn watch(mut presence: UnixStream, address: Address, fate: &Fate) {
+    let mut in_order = false;
+    loop {
+        match wire::receive(&mut presence) {
+            Ok((Reply::Failed(failure), _)) => {
+                fate.set(failure.failure(), false);
+                return;
+            }
+            Ok((Reply::Left, _)) => in_order = true,
+            _ => {
+                fate.set(ended(address), in_order);
+                return;
+            }
+        }
+    }
 }
 
 fn ended(address: Address) -> Failure {

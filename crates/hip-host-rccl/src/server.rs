@@ -76,14 +76,14 @@ fn serve(stream: &mut UnixStream) -> io::Result<()> {
         },
         Request::Of { key, action } => {
             let served = SERVED.lock().get(&key).cloned();
-            let (reply, result) = match served {
-                Some(Served { clique, rank }) => act(&clique, rank, action, &memory),
-                None => (
-                    Reply::failed(&Failure::argument("the rank's communicator has ended")),
-                    Vec::new(),
-                ),
+            let reply = match (served, action) {
+                (Some(served), Action::Arrive(place, told)) => {
+                    return call(stream, &served, (place, told.operation()), &memory);
+                }
+                (Some(Served { clique, rank }), action) => act(&clique, rank, action),
+                (None, _) => Err(Failure::argument("the rank's communicator has ended")),
             };
-            wire::send(stream, &reply, &result)
+            wire::send(stream, &reply.unwrap_or_else(|failure| Reply::failed(&failure)), &[])
         }
     }
 }
@@ -102,62 +102,61 @@ fn stay(stream: &mut UnixStream, served: Served) -> io::Result<()> {
     told.map(drop)
 }
 
-fn act(clique: &Clique, rank: usize, action: Action, memory: &[u8]) -> (Reply, Vec<u8>) {
-    let outcome = match action {
-        Action::WaitComplete => clique.wait_complete().map(|()| Reply::Done),
-        Action::Issue(told) => clique.issue(rank, &told.operation()).map(Reply::Place),
-        Action::Arrive(place, told) => return call(clique, (rank, place), told.operation(), memory),
-        Action::Leave => {
-            clique.leave(rank);
-            Ok(Reply::Done)
-        }
-        Action::Destroy => {
-            clique.destroy(rank);
-            Ok(Reply::Done)
-        }
-        Action::Abort => {
-            clique.abort(rank);
-            Ok(Reply::Done)
-        }
-        Action::Fail(failure) => {
-            clique.fail_with(failure.failure());
-            Ok(Reply::Done)
-        }
-    };
-    (outcome.unwrap_or_else(|failure| Reply::failed(&failure)), Vec::new())
+fn act(clique: &Clique, rank: usize, action: Action) -> Outcome<Reply> {
+    match action {
+        Action::WaitComplete => clique.wait_complete()?,
+        Action::Issue(told) => return clique.issue(rank, &told.operation()).map(Reply::Place),
+        Action::Leave => clique.leave(rank),
+        Action::Destroy => clique.take_out(rank),
+        Action::Abort => clique.abort(rank),
+        Action::Fail(failure) => clique.fail_with(failure.failure()),
+        Action::Arrive(..) => return Err(Failure::usage("a call comes with its memory")),
+    }
+    Ok(Reply::Done)
 }
 
 /// A call on copies of the rank's memory. What it wrote goes back.
-fn call(clique: &Clique, (rank, place): (usize, Place), operation: Operation, memory: &[u8]) -> (Reply, Vec<u8>) {
-    let refuse = |what: String| {
-        let failure = Failure::argument(what);
-        clique.fail_with(failure.clone());
-        (Reply::failed(&failure), Vec::new())
+fn call(
+    stream: &mut UnixStream,
+    Served { clique, rank }: &Served,
+    (place, operation): (Place, Operation),
+    memory: &[u8],
+) -> io::Result<()> {
+    let mut result = match room(clique, (*rank, place), &operation, memory) {
+        Ok(result) => result,
+        Err(failure) => {
+            clique.fail_with(failure.clone());
+            return wire::send(stream, &Reply::failed(&failure), &[]);
+        }
     };
-    let bytes = operation.bytes(rank, clique.ranks());
-    let can_be = place.fits(rank, &operation) && operation.root < clique.ranks() && operation.has_arithmetic();
-    let Some((read, written)) = bytes.filter(|_| can_be) else {
-        return refuse(format!("{}: no such call", operation.describe()));
-    };
-    let mut result = Vec::new();
-    if read != memory.len() || result.try_reserve_exact(written).is_err() {
-        return refuse(format!(
-            "{}: rank {rank} sent {} bytes",
-            operation.describe(),
-            memory.len()
-        ));
-    }
-    result.resize(written, 0_u8);
     let operation = Operation {
-        send: memory.as_ptr().addr(),
+        send: memory.as_ptr().expose_provenance(),
         recv: result.as_mut_ptr().expose_provenance(),
         ..operation
     };
-    memory.as_ptr().expose_provenance();
-    let ticket = clique.enter(rank, place, operation);
-    match clique.wait(place, &operation, &ticket) {
-        Ok(()) if ticket.is_done() => (Reply::Done, result),
-        Ok(()) => (Reply::Aborted, Vec::new()),
-        Err(failure) => (Reply::failed(&failure), Vec::new()),
+    let ticket = clique.serve(*rank, place, operation);
+    let (reply, result) = match clique.wait(place, &operation, &ticket) {
+        Ok(()) if ticket.is_done() => (Reply::Done, &result[..]),
+        Ok(()) => (Reply::Aborted, &[][..]),
+        Err(failure) => (Reply::failed(&failure), &[][..]),
+    };
+    let told = wire::send(stream, &reply, result);
+    clique.told(&ticket);
+    told
+}
+
+/// Memory for what the call writes, if it can be one.
+fn room(clique: &Clique, (rank, place): (usize, Place), operation: &Operation, memory: &[u8]) -> Outcome<Vec<u8>> {
+    let bytes = operation.bytes(rank, clique.ranks());
+    let can_be = place.fits(rank, operation) && operation.root < clique.ranks() && operation.has_arithmetic();
+    let Some((read, written)) = bytes.filter(|_| can_be) else {
+        return Err(Failure::argument(format!("{}: no such call", operation.describe())));
+    };
+    let mut result = Vec::new();
+    if read != memory.len() || result.try_reserve_exact(written).is_err() {
+        let text = format!("{}: rank {rank} sent {} bytes", operation.describe(), memory.len());
+        return Err(Failure::argument(text));
     }
+    result.resize(written, 0);
+    Ok(result)
 }

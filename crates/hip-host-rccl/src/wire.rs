@@ -65,6 +65,8 @@ pub(crate) enum Reply {
     Done,
     /// The work ended without a result.
     Aborted,
+    /// The process where the ranks meet has destroyed its own one, and may end.
+    Left,
     Place(Place),
     Failed(TellsFailure),
 }

@@ -42,13 +42,14 @@ pub use store::{Store, Trouble};
 /// The environment variable that names the folder of the caches.
 pub const FOLDER_VARIABLE: &str = "HIPCL_CACHE_DIR";
 
-/// Environment variables from which compilers take include folders and options.
-pub const INCLUDE_VARIABLES: [&str; 5] = [
+/// Environment variables from which compilers take include folders, options and their own parts.
+pub const INCLUDE_VARIABLES: [&str; 6] = [
     "CPATH",
     "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
     "CCC_OVERRIDE_OPTIONS",
     "GCC_EXEC_PREFIX",
+    "COMPILER_PATH",
 ];
 
 /// The folder with this name under the one that `HIPCL_CACHE_DIR` names, else under the user's cache

@@ -37,6 +37,8 @@ struct State {
     recvs: HashMap<Message, Arrival>,
     /// Connections of ranks in other processes, which want to know of a failure at once.
     watchers: Vec<UnixStream>,
+    /// Calls of ranks in other processes, until they have their results.
+    served: Vec<Arc<Ticket>>,
     /// The first; it stays.
     failure: Option<Arc<Failure>>,
     /// Whether the failure is an abort, which ends the work of streams without failing them.
@@ -69,6 +71,8 @@ const WAITING: u8 = 0;
 /// Its memory is in use, so its rank may not leave.
 const RUNNING: u8 = 1;
 const DONE: u8 = 2;
+/// Another process has the result, or will never ask for it.
+const TOLD: u8 = 3;
 
 impl Ticket {
     fn set(&self, stage: u8) {
@@ -96,6 +100,7 @@ impl Clique {
                 sends: HashMap::new(),
                 recvs: HashMap::new(),
                 watchers: Vec::new(),
+                served: Vec::new(),
                 failure: None,
                 aborted: false,
             }),
@@ -128,8 +133,11 @@ impl Clique {
         Ok(())
     }
     /// The stream of `rank` gets to its call. Does the operation if it was the last that was missing.
-    pub(crate) fn enter(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
-        let ticket = Arc::new(Ticket::default());
+    fn enter(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
+        self.enter_with(Arc::default(), (rank, place), operation)
+    }
+
+    fn enter_with(&self, ticket: Arc<Ticket>, (rank, place): (usize, Place), operation: Operation) -> Arc<Ticket> {
         let arrival = Arrival {
             operation,
             ticket: ticket.clone(),
@@ -162,6 +170,44 @@ impl Clique {
         drop(state);
         self.changed.notify_all();
         ticket
+    }
+
+    /// As [`enter`](Self::enter), for a call of another process. [`told`](Self::told) has to follow.
+    pub(crate) fn serve(&self, rank: usize, place: Place, operation: Operation) -> Arc<Ticket> {
+        let ticket = Arc::new(Ticket::default());
+        self.state.lock().served.push(ticket.clone());
+        self.enter_with(ticket, (rank, place), operation)
+    }
+
+    pub(crate) fn told(&self, ticket: &Arc<Ticket>) {
+        let mut state = self.state.lock();
+        ticket.set(TOLD);
+        state.served.retain(|served| !Arc::ptr_eq(served, ticket));
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Waits for the calls of `rank`, and takes it out.
+    pub(crate) fn take_out(&self, rank: usize) {
+        let mut state = self.state.lock();
+        // Each ends at its time limit at the latest.
+        while state.members[rank].under_way > 0 {
+            self.changed.wait(&mut state);
+        }
+        state.members[rank].gone = true;
+        let collective = state.collectives.iter().find_map(|(number, calls)| {
+            let call = calls.iter().flatten().next()?;
+            Some(format!("collective {number}, {}", call.operation.describe()))
+        });
+        let messages = || {
+            let sends = state.sends.iter().filter(|(message, _)| message.to == rank);
+            let recvs = state.recvs.iter().filter(|(message, _)| message.from == rank);
+            let mut both = sends.chain(recvs);
+            both.next().map(|(_, call)| call.operation.describe())
+        };
+        if let Some(what) = collective.or_else(messages) {
+            self.fail(&mut state, never_comes(&what, rank));
+        }
     }
 
     /// Waits until the operation is done; at the time limit the communicator fails. An abort is no error.
@@ -312,24 +358,21 @@ impl Meeting for Clique {
     }
 
     fn destroy(&self, rank: usize) {
+        self.take_out(rank);
+        // This process may end now: the others get their results first.
+        let deadline = Instant::now().checked_add(time_limit());
         let mut state = self.state.lock();
-        // Each ends at its time limit at the latest.
-        while state.members[rank].under_way > 0 {
-            self.changed.wait(&mut state);
+        while state
+            .served
+            .iter()
+            .any(|ticket| matches!(ticket.stage(), RUNNING | DONE))
+        {
+            if self.wait_until(&mut state, deadline) {
+                break;
+            }
         }
-        state.members[rank].gone = true;
-        let collective = state.collectives.iter().find_map(|(number, calls)| {
-            let call = calls.iter().flatten().next()?;
-            Some(format!("collective {number}, {}", call.operation.describe()))
-        });
-        let messages = || {
-            let sends = state.sends.iter().filter(|(message, _)| message.to == rank);
-            let recvs = state.recvs.iter().filter(|(message, _)| message.from == rank);
-            let mut both = sends.chain(recvs);
-            both.next().map(|(_, call)| call.operation.describe())
-        };
-        if let Some(what) = collective.or_else(messages) {
-            self.fail(&mut state, never_comes(&what, rank));
+        for watcher in &mut state.watchers {
+            _ = wire::send(watcher, &Reply::Left, &[]);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::kernel::elf;
 /// A working compiler.
 pub(crate) struct Compiler {
     pub(crate) command: Vec<String>,
-    /// Its version text, for cache keys and logs.
+    /// Its version text, for cache keys and logs: compilers with one text and one command count as the same.
     pub(crate) version: String,
     is_clang: bool,
     /// Whether it takes `ROUND_HALVES`, asked once.
@@ -220,6 +220,8 @@ impl Compiler {
             .args(arguments)
             .stdin(Stdio::null())
             .env("LC_ALL", "C")
+            // Its folders would be searched when the module is loaded, which is refused.
+            .env_remove("LD_RUN_PATH")
             .output()
             .map_err(|error| CompileError::NotRun {
                 command: program.clone(),

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{Launcher, World, WorldError};
@@ -168,6 +169,27 @@ fn every_process_gets_what_the_first_made_as_often_as_they_meet() {
         });
         assert_eq!(shared, vec![[vec![7, 0], vec![7, 1], vec![7, 2]]; 4]);
     }
+}
+
+#[test]
+fn a_process_may_be_ahead_of_one_that_has_not_come_yet() {
+    let at = address();
+    let is_ahead = AtomicBool::new(false);
+    let shared = all((0..3).map(|rank| mpi(rank, 3, &at)).collect(), |world| {
+        if world.rank() == 2 {
+            while !is_ahead.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            // It comes for the second time meanwhile.
+            (0..1000).for_each(|_| std::thread::yield_now());
+        }
+        [0, 1].map(|time| {
+            let bytes = world.share(LIMIT, || vec![time]).unwrap();
+            is_ahead.fetch_or(world.rank() == 1, Ordering::Release);
+            bytes
+        })
+    });
+    assert_eq!(shared, vec![[vec![0], vec![1]]; 3]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Collectives of RCCL on shared memory, between OpenCL's kernels: two software devices, a rank on each.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod ranks;
 
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
@@ -45,8 +47,8 @@ impl Rank {
         let communicators = Communicator::all(&library, &devices).expect("communicators");
         let both = bridges.into_iter().zip(communicators);
         let ranks = both.map(|(bridge, communicator)| {
-            let program = bridge.programs().get(include_str!("../kernels/counter.cl"), "");
-            let module = hip::rtc::Program::new(include_str!("../kernels/counter.hip"))
+            let program = bridge.programs().get(include_str!("../../kernels/counter.cl"), "");
+            let module = hip::rtc::Program::new(include_str!("../../kernels/counter.hip"))
                 .name("counter.hip")
                 .compile(bridge.hip_device())
                 .expect("a module");
