@@ -66,6 +66,9 @@ impl Line for TcpStream {
     }
 }
 
+/// The next process, if one has come.
+type Accept = Box<dyn Fn() -> io::Result<Option<Box<dyn Line>>>>;
+
 impl Meeting {
     pub(super) fn of(place: &Place, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, WorldError> {
         let launcher = place.launcher;
@@ -214,7 +217,7 @@ impl Meeting {
     }
 
     /// Accepts whoever has come.
-    fn listen(&self) -> Result<Box<dyn Fn() -> io::Result<Option<Box<dyn Line>>>>, WorldError> {
+    fn listen(&self) -> Result<Accept, WorldError> {
         let failed = self.failed("listening");
         match self {
             Self::Local(name) => {

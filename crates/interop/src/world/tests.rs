@@ -64,13 +64,12 @@ fn each_launcher_is_known_by_what_it_sets() {
         ("SLURM_LOCALID", "1"),
         ("SLURM_STEP_TASKS_PER_NODE", "2"),
     ];
-    let cases: [(&[(&str, &str)], Launcher, [usize; 3]); 4] = [
-        (&torchrun, Launcher::Torchrun, [5, 8, 1]),
+    for (variables, launcher, expected) in [
+        (&torchrun[..], Launcher::Torchrun, [5, 8, 1]),
         (&open_mpi, Launcher::OpenMpi, [3, 4, 3]),
         (&mpich, Launcher::Mpich, [1, 2, 1]),
         (&slurm, Launcher::Slurm, [1, 2, 1]),
-    ];
-    for (variables, launcher, expected) in cases {
+    ] {
         let found = world(variables).unwrap();
         assert_eq!(found.launcher(), launcher);
         assert_eq!([found.rank(), found.size(), found.local_rank()], expected, "{launcher}");

@@ -31,11 +31,9 @@ fn one_of_several_processes() {
             Library::from_tables(Arc::new(hip_host_rccl::rccl_api())),
         )
     };
-    let device = world
-        .device(4)
-        .and_then(|at| Ok(runtime.device(at)))
-        .expect("a device of its own");
-    let device = device.expect("a device");
+    let device = runtime
+        .device(world.device(4).expect("a device of its own"))
+        .expect("a device");
     let make = || UniqueId::new(&library).expect("an id").to_bytes().to_vec();
     let id = world.share(LIMIT, make).expect("an id");
     let id = UniqueId::from_bytes(id.try_into().expect("the length of an id"));
