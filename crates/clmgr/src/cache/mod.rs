@@ -54,9 +54,10 @@ pub struct CacheStats {
 }
 
 impl ProgramCache {
-    /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without
-    /// either, and on PoCL, which keeps compiled kernels itself, in memory only. Who starts the process answers for what other programs, and other code
-    /// of this one, write there.
+    /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, and on PoCL,
+    /// which keeps compiled kernels itself, in memory only. Who starts the process answers for what other programs, and
+    /// other code of this one, write there. Variables by which Intel's driver changes the code that it makes
+    /// (`CL_CONFIG_*`) count as they are now: set them before the process starts.
     #[must_use]
     pub fn open(context: &Context) -> Self {
         Self::with_folder(context, kernel_cache::folder("opencl"))

@@ -56,6 +56,14 @@ pub enum WorldError {
         /// For whom.
         absent: String,
     },
+    /// More bytes than are shared.
+    #[error("{bytes} bytes are too many to share at the start, at most {most}: share data by RCCL or files")]
+    TooLarge {
+        /// How many.
+        bytes: usize,
+        /// The limit.
+        most: usize,
+    },
     /// Processes that count differently.
     #[error("rank {rank} at {at}: {reason}; all processes have to be of one start, and to call `share` equally often")]
     Disagree {

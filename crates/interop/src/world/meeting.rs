@@ -19,7 +19,10 @@ const VARIABLE: &str = "HIPCL_WORLD";
 const GREETING: &[u8; 8] = b"hipclwld";
 
 /// Longer than an id.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
+
+/// How long a process that has come may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Between two looks whether somebody came, or listens.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -135,6 +138,12 @@ impl Meeting {
         bytes: Vec<u8>,
         limit: Duration,
     ) -> Result<Vec<u8>, WorldError> {
+        if bytes.len() > MOST_BYTES {
+            return Err(WorldError::TooLarge {
+                bytes: bytes.len(),
+                most: MOST_BYTES,
+            });
+        }
         let deadline = deadline::after(limit);
         let accept = self.listen()?;
         let mut came = vec![false; place.size];
@@ -158,7 +167,7 @@ impl Meeting {
                 continue;
             };
             // One that breaks off, or is no process of ours, counts as absent.
-            let Ok(hello) = line.limit(left).and_then(|()| read_hello(&mut *line)) else {
+            let Ok(hello) = read_hello(&mut *line, deadline::after(PATIENCE.min(left))) else {
                 continue;
             };
             // It has these bytes, and comes again until the others have them too.
@@ -329,20 +338,28 @@ impl Hello {
     }
 }
 
-fn read_hello(line: &mut dyn Line) -> io::Result<Hello> {
-    let mut greeting = [0; GREETING.len()];
-    line.read_exact(&mut greeting)?;
-    if greeting != *GREETING {
-        return Err(io::ErrorKind::InvalidData.into());
+fn read_hello(line: &mut dyn Line, deadline: Instant) -> io::Result<Hello> {
+    let mut bytes = [0; GREETING.len() + 12];
+    let mut read = 0;
+    while read < bytes.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        line.limit(left)?;
+        match line.read(&mut bytes[read..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => read += more,
+        }
     }
-    let mut number = || {
-        let mut bytes = [0; 4];
-        line.read_exact(&mut bytes).map(|()| u32::from_be_bytes(bytes))
+    let Some(numbers) = bytes.strip_prefix(GREETING) else {
+        return Err(io::ErrorKind::InvalidData.into());
     };
+    let number = |at: usize| u32::from_be_bytes(std::array::from_fn(|byte| numbers[4 * at + byte]));
     Ok(Hello {
-        rank: number()?,
-        size: number()?,
-        time: number()?,
+        rank: number(0),
+        size: number(1),
+        time: number(2),
     })
 }
 
@@ -356,7 +373,7 @@ fn read_bytes(line: &mut dyn Line) -> io::Result<Vec<u8>> {
     line.read_exact(&mut length)?;
     let length = u64::from_be_bytes(length);
     let mut bytes = Vec::new();
-    line.take(length.min(MOST_BYTES)).read_to_end(&mut bytes)?;
+    line.take(length.min(MOST_BYTES as u64)).read_to_end(&mut bytes)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),
         false => Err(io::ErrorKind::UnexpectedEof.into()),

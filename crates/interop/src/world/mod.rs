@@ -40,7 +40,7 @@ pub use launcher::Launcher;
 use launcher::Place;
 use meeting::Meeting;
 
-/// This process among those that were started together.
+/// This process among those that were started together. A program makes one, since several would take each other's turn.
 #[derive(Debug)]
 pub struct World {
     place: Place,
@@ -116,7 +116,7 @@ impl World {
     /// # Errors
     ///
     /// [`WorldError::Late`] if a process does not come within `limit`, [`WorldError::Disagree`] if the processes count
-    /// differently, [`WorldError::Socket`].
+    /// differently, [`WorldError::TooLarge`] for more than 1 MiB, [`WorldError::Socket`].
     pub fn share(&self, limit: Duration, make: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, WorldError> {
         let time = self.met.replace(self.met.get() + 1);
         if self.place.size == 1 {

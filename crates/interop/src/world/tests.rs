@@ -209,6 +209,14 @@ fn one_that_does_not_come_is_named_at_the_limit() {
 }
 
 #[test]
+fn more_bytes_than_a_start_needs_are_refused_at_once() {
+    let error = mpi(0, 2, &address())
+        .share(LIMIT, || vec![0; (1 << 20) + 1])
+        .unwrap_err();
+    assert!(matches!(error, WorldError::TooLarge { .. }), "{error}");
+}
+
+#[test]
 fn processes_that_count_differently_are_told_both() {
     let at = address();
     for (others, reason) in [
@@ -242,6 +250,7 @@ fn a_stranger_at_the_port_costs_nothing() {
     let at = address();
     let port = at.trim_start_matches("tcp://").to_owned();
     let shared = all(vec![mpi(0, 2, &at), mpi(1, 2, &at)], |world| {
+        let mut silent = None;
         if world.rank() == 1 {
             // Connects as soon as somebody listens, says something else, and goes.
             let mut stranger = loop {
@@ -251,8 +260,12 @@ fn a_stranger_at_the_port_costs_nothing() {
                 }
             };
             stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+            // Another one says nothing, and stays.
+            silent = std::net::TcpStream::connect(&port).ok();
         }
-        world.share(LIMIT, || vec![1, 2, 3]).unwrap()
+        let shared = world.share(LIMIT, || vec![1, 2, 3]).unwrap();
+        drop(silent);
+        shared
     });
     assert_eq!(shared, [[1, 2, 3], [1, 2, 3]]);
 }
