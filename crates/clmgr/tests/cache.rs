@@ -83,9 +83,9 @@ fn gets_a_program_from_the_folder_of_the_environment() {
 }
 
 #[test]
-fn a_program_of_other_settings_of_the_driver_is_another_one() {
-    if !common::tells_code(&common::context()) {
-        return;
+fn a_program_of_other_settings_of_the_driver_is_not_kept() {
+    if common::context().device().platform_name() != "Intel(R) OpenCL" {
+        return common::skipped("only Intel's driver reads such settings");
     }
     let folder = tempfile::tempdir().unwrap();
     let told = |settings: &[(&str, &str)]| {
@@ -102,9 +102,11 @@ fn a_program_of_other_settings_of_the_driver_is_another_one() {
     };
     let (compiled, from_disk) = ("1 compiled, 0 from disk", "0 compiled, 1 from disk");
     assert_eq!(told(&[]), compiled);
-    assert_eq!(told(&[("CL_CONFIG_USE_FAST_RELAXED_MATH", "1")]), compiled);
-    assert_eq!(told(&[("CL_CONFIG_USE_FAST_RELAXED_MATH", "1")]), from_disk);
-    assert_eq!(told(&[]), from_disk);
+    let fast = [("CL_CONFIG_USE_FAST_RELAXED_MATH", "1")];
+    for _ in 0..2 {
+        assert_eq!(told(&fast), compiled);
+        assert_eq!(told(&[]), from_disk);
+    }
 }
 
 #[test]

@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kernel_cache::{Key, KeyBuilder, Store};
+use kernel_cache::{Key, KeyBuilder, NotUnderstood, Store};
 use parking_lot::Mutex;
 
 use crate::context::Context;
+use crate::device::Device;
 use crate::error::Result;
 use crate::pocl;
 use crate::program::{ARGUMENT_INFO, Program, unlaunched};
@@ -30,8 +31,6 @@ pub struct ProgramCache(Arc<Inner>);
 
 struct Inner {
     context: Context,
-    /// What Intel's driver reads in the environment, which changes the code that it makes.
-    settings: Vec<String>,
     store: Option<Store>,
     memory: Mutex<HashMap<Key, Arc<Mutex<Option<Program>>>>>,
     memory_hits: AtomicU64,
@@ -56,8 +55,7 @@ pub struct CacheStats {
 impl ProgramCache {
     /// A cache in the folder that `HIPCL_CACHE_DIR` names, else in the user's cache folder; without either, and on PoCL,
     /// which keeps compiled kernels itself, in memory only. Who starts the process answers for what other programs, and
-    /// other code of this one, write there. Variables by which Intel's driver changes the code that it makes
-    /// (`CL_CONFIG_*`) count as they are now: set them before the process starts.
+    /// other code of this one, write there.
     #[must_use]
     pub fn open(context: &Context) -> Self {
         Self::with_folder(context, kernel_cache::folder("opencl"))
@@ -91,7 +89,6 @@ impl ProgramCache {
         let folder = folder.filter(|_| !pocl::drives(context.device()));
         Self(Arc::new(Inner {
             context: context.clone(),
-            settings: settings(),
             store: folder.map(|folder| Store::new(&folder, FORMAT, "bin")),
             memory: Mutex::default(),
             memory_hits: AtomicU64::new(0),
@@ -112,11 +109,12 @@ impl ProgramCache {
     ///
     /// As [`Program::build`]. Trouble with the disk is not an error, see [`stats`](Self::stats).
     pub fn get(&self, source: &str, options: &str) -> Result<Program> {
-        let text = match inline::inline(source, options) {
+        let inner = &*self.0;
+        let text = unset_for(inner.context.device()).and_then(|()| inline::inline(source, options));
+        let text = match text {
             Ok(text) => text,
             Err(reason) => return self.build_as_it_is(source, options, &reason),
         };
-        let inner = &*self.0;
         let key = self.key(&text, options);
         let place = inner.memory.lock().entry(key).or_default().clone();
         // The compiler runs under the lock of this one key.
@@ -191,7 +189,6 @@ impl ProgramCache {
             device.platform_name(),
             device.platform_version(),
         ]);
-        key.list(&self.0.settings);
         key.finish()
     }
 
@@ -233,11 +230,19 @@ impl ProgramCache {
     }
 }
 
-fn settings() -> Vec<String> {
-    let variables = std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"CL_CONFIG_"));
-    let mut settings: Vec<String> = variables.map(|variable| format!("{variable:?}")).collect();
-    settings.sort();
-    settings
+/// Checks that no variable is set by which Intel's driver makes other code, even of another source.
+fn unset_for(device: &Device) -> std::result::Result<(), NotUnderstood> {
+    if device.platform_name() != unlaunched::INTEL {
+        return Ok(());
+    }
+    let mut names = std::env::vars_os().map(|(name, _)| name);
+    match names.find(|name| name.as_encoded_bytes().starts_with(b"CL_CONFIG_")) {
+        None => Ok(()),
+        Some(name) => Err(NotUnderstood::new(format!(
+            "the variable {} may change what the driver makes of the source",
+            name.display()
+        ))),
+    }
 }
 
 impl fmt::Debug for ProgramCache {

@@ -24,10 +24,13 @@ const MARKS: [&str; 9] = [
     "amdgcn.device.fini",
 ];
 
+/// The platform of Intel's CPU driver.
+pub(crate) const INTEL: &str = "Intel(R) OpenCL";
+
 /// Intel's CPU driver links in the process. It takes the places that assembly names for relocations unchecked, and reads
 /// some sections, such as that of unwind tables, by lengths in them: a build would write or read anywhere.
 fn links_in_the_process(device: &Device) -> bool {
-    device.platform_name() == "Intel(R) OpenCL"
+    device.platform_name() == INTEL
 }
 
 /// What stands before each source. Clang refuses a poisoned word also where a macro of the source makes it, but not in
