@@ -3,7 +3,6 @@
 mod common;
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clmgr::opencl_sys::{
@@ -14,6 +13,7 @@ use clmgr::{
     Access, BoxLayout, BridgeRoute, BufferAccess, BufferBridge, Context, Device, DeviceKind, Error, HostPtrBuffer,
     Manager, Queue, RegularBuffer, SvmBuffer, SvmCapabilities, UserEvent,
 };
+use common::Last;
 
 /// Of the first device and the last one, which are of two platforms where there are several.
 fn two_contexts() -> ((Context, Queue), (Context, Queue)) {
@@ -89,7 +89,7 @@ fn the_way_between_contexts_is_explained_with_its_reason() {
 }
 
 static CONTEXTS: AtomicUsize = AtomicUsize::new(0);
-static CREATE: OnceLock<types::clCreateContext_t> = OnceLock::new();
+static CREATE: Last<types::clCreateContext_t> = Last::none();
 
 unsafe extern "C" fn counts_contexts(
     properties: *const cl_context_properties,
@@ -100,7 +100,7 @@ unsafe extern "C" fn counts_contexts(
     code: *mut cl_int,
 ) -> cl_context {
     CONTEXTS.fetch_add(1, Ordering::SeqCst);
-    let create = CREATE.get().copied().flatten().unwrap();
+    let create = CREATE.get().unwrap();
     // SAFETY: the caller's arguments.
     unsafe { create(properties, count, devices, notify, data, code) }
 }
@@ -109,7 +109,7 @@ unsafe extern "C" fn takes_any_argument(_: cl_kernel, _: cl_uint, _: usize, _: *
     0
 }
 
-static MARKER: OnceLock<types::clEnqueueMarkerWithWaitList_t> = OnceLock::new();
+static MARKER: Last<types::clEnqueueMarkerWithWaitList_t> = Last::none();
 
 unsafe extern "C" fn runs_nothing(
     queue: cl_command_queue,
@@ -122,7 +122,7 @@ unsafe extern "C" fn runs_nothing(
     list: *const cl_event,
     event: *mut cl_event,
 ) -> cl_int {
-    let marker = MARKER.get().copied().flatten().unwrap();
+    let marker = MARKER.get().unwrap();
     // SAFETY: the caller's queue, list and place.
     unsafe { marker(queue, waits, list, event) }
 }
@@ -130,8 +130,8 @@ unsafe extern "C" fn runs_nothing(
 #[test]
 fn a_driver_that_reports_success_and_copies_nothing_is_found_out() {
     let lie = |api: &mut clmgr::Api| {
-        let _ = MARKER.set(api.clEnqueueMarkerWithWaitList);
-        let _ = CREATE.set(api.clCreateContext);
+        MARKER.set(api.clEnqueueMarkerWithWaitList);
+        CREATE.set(api.clCreateContext);
         api.clCreateContext = Some(counts_contexts);
         api.clSetKernelArg = Some(takes_any_argument);
         api.clEnqueueNDRangeKernel = Some(runs_nothing);

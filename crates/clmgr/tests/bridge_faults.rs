@@ -5,8 +5,8 @@ mod common;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 use clmgr::opencl_sys::{
     self as sys, cl_bool, cl_command_queue, cl_context, cl_device_id, cl_event, cl_int, cl_kernel, cl_mem,
@@ -16,6 +16,7 @@ use clmgr::{
     Api, BridgeRoute, BufferBridge, Context, DeviceKind, Error, Manager, Queue, RegularBuffer, SvmBuffer,
     SvmCapabilities,
 };
+use common::Last;
 
 fn load(hook: impl Fn(&mut Api)) -> Manager {
     // SAFETY: the tests' functions refuse, or pass on what they are given.
@@ -41,7 +42,7 @@ fn counting(len: usize) -> Vec<u32> {
 mod as_gpu {
     use super::*;
 
-    pub static REAL: OnceLock<Api> = OnceLock::new();
+    pub static REAL: Last<Api> = Last::none();
     pub static CONTEXTS: AtomicUsize = AtomicUsize::new(0);
 
     pub unsafe extern "C" fn device_info(
@@ -51,7 +52,7 @@ mod as_gpu {
         value: *mut c_void,
         needed: *mut usize,
     ) -> cl_int {
-        let real = REAL.get().unwrap().clGetDeviceInfo.unwrap();
+        let real = REAL.get().clGetDeviceInfo.unwrap();
         // SAFETY: the caller's arguments.
         let code = unsafe { real(device, what, size, value, needed) };
         if code == 0 && what == sys::CL_DEVICE_TYPE && !value.is_null() {
@@ -70,7 +71,7 @@ mod as_gpu {
         code: *mut cl_int,
     ) -> cl_context {
         CONTEXTS.fetch_add(1, Ordering::SeqCst);
-        let real = REAL.get().unwrap().clCreateContext.unwrap();
+        let real = REAL.get().clCreateContext.unwrap();
         // SAFETY: the caller's arguments.
         unsafe { real(properties, count, devices, notify, data, code) }
     }
@@ -79,7 +80,7 @@ mod as_gpu {
 #[test]
 fn a_card_that_might_fault_is_not_tried_unasked_and_once_if_asked() {
     let manager = load(|api| {
-        let _ = as_gpu::REAL.set(*api);
+        as_gpu::REAL.set(*api);
         api.clGetDeviceInfo = Some(as_gpu::device_info);
         api.clCreateContext = Some(as_gpu::create_context);
     });
@@ -106,7 +107,7 @@ fn a_card_that_might_fault_is_not_tried_unasked_and_once_if_asked() {
 mod keeps_copies {
     use super::*;
 
-    pub static REAL: OnceLock<Api> = OnceLock::new();
+    pub static REAL: Last<Api> = Last::none();
     static FIRST: Mutex<Option<HashMap<usize, Vec<u8>>>> = Mutex::new(None);
     static ARGUMENTS: Mutex<Option<HashMap<(usize, cl_uint), u64>>> = Mutex::new(None);
     pub static COPIES: AtomicUsize = AtomicUsize::new(0);
@@ -127,7 +128,7 @@ mod keeps_copies {
         let mut first = FIRST.lock().unwrap();
         first.get_or_insert_default().entry(memory.addr()).or_insert(bytes);
         drop(first);
-        let real = REAL.get().unwrap().clEnqueueWriteBuffer.unwrap();
+        let real = REAL.get().clEnqueueWriteBuffer.unwrap();
         // SAFETY: the caller's arguments.
         unsafe { real(queue, memory, blocking, offset, size, from, waits, list, event) }
     }
@@ -158,7 +159,7 @@ mod keeps_copies {
         event: *mut cl_event,
     ) -> cl_int {
         COPIES.fetch_add(1, Ordering::SeqCst);
-        let real = REAL.get().unwrap();
+        let real = REAL.get();
         let mut name = [0_u8; 16];
         let info = real.clGetKernelInfo.unwrap();
         // SAFETY: there is room for the kernel's name.
@@ -207,7 +208,7 @@ mod keeps_copies {
 #[test]
 fn a_driver_that_keeps_a_copy_of_the_other_buffer_is_found_out_by_the_second_pattern() {
     let manager = load(|api| {
-        let _ = keeps_copies::REAL.set(*api);
+        keeps_copies::REAL.set(*api);
         api.clEnqueueWriteBuffer = Some(keeps_copies::write);
         api.clSetKernelArg = Some(keeps_copies::set_argument);
         api.clEnqueueNDRangeKernel = Some(keeps_copies::launch);
@@ -226,7 +227,7 @@ fn a_driver_that_keeps_a_copy_of_the_other_buffer_is_found_out_by_the_second_pat
 mod fails_waits {
     use super::*;
 
-    pub static REAL: OnceLock<Api> = OnceLock::new();
+    pub static REAL: Last<Api> = Last::none();
     pub static FAILS: AtomicBool = AtomicBool::new(false);
     /// Those not released.
     pub static PINNED: Mutex<Option<HashSet<usize>>> = Mutex::new(None);
@@ -238,7 +239,7 @@ mod fails_waits {
         host: *mut c_void,
         code: *mut cl_int,
     ) -> cl_mem {
-        let real = REAL.get().unwrap().clCreateBuffer.unwrap();
+        let real = REAL.get().clCreateBuffer.unwrap();
         // SAFETY: the caller's arguments.
         let memory = unsafe { real(context, flags, size, host, code) };
         if flags & sys::CL_MEM_ALLOC_HOST_PTR != 0 {
@@ -253,7 +254,7 @@ mod fails_waits {
             pinned.remove(&memory.addr());
         }
         // SAFETY: the caller's reference.
-        unsafe { REAL.get().unwrap().clReleaseMemObject.unwrap()(memory) }
+        unsafe { REAL.get().clReleaseMemObject.unwrap()(memory) }
     }
 
     pub unsafe extern "C" fn wait(count: cl_uint, events: *const cl_event) -> cl_int {
@@ -261,7 +262,7 @@ mod fails_waits {
             return sys::CL_OUT_OF_RESOURCES;
         }
         // SAFETY: the caller's arguments.
-        unsafe { REAL.get().unwrap().clWaitForEvents.unwrap()(count, events) }
+        unsafe { REAL.get().clWaitForEvents.unwrap()(count, events) }
     }
 
     pub fn pinned() -> usize {
@@ -272,7 +273,7 @@ mod fails_waits {
 #[test]
 fn memory_of_a_copy_of_unknown_end_is_never_freed() {
     let manager = load(|api| {
-        let _ = fails_waits::REAL.set(*api);
+        fails_waits::REAL.set(*api);
         api.clCreateBuffer = Some(fails_waits::create);
         api.clReleaseMemObject = Some(fails_waits::release);
         api.clWaitForEvents = Some(fails_waits::wait);
@@ -300,7 +301,7 @@ fn memory_of_a_copy_of_unknown_end_is_never_freed() {
 mod lacks_svm {
     use super::*;
 
-    pub static REAL: OnceLock<Api> = OnceLock::new();
+    pub static REAL: Last<Api> = Last::none();
     pub static FAILS: AtomicBool = AtomicBool::new(false);
 
     pub unsafe extern "C" fn allocate(
@@ -313,14 +314,14 @@ mod lacks_svm {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's arguments.
-        unsafe { REAL.get().unwrap().clSVMAlloc.unwrap()(context, flags, size, alignment) }
+        unsafe { REAL.get().clSVMAlloc.unwrap()(context, flags, size, alignment) }
     }
 }
 
 #[test]
 fn want_of_memory_during_a_trial_is_no_verdict() {
     let manager = load(|api| {
-        let _ = lacks_svm::REAL.set(*api);
+        lacks_svm::REAL.set(*api);
         if api.clSVMAlloc.is_some() {
             api.clSVMAlloc = Some(lacks_svm::allocate);
         }

@@ -3,8 +3,27 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::sync::Mutex;
 
 use clmgr::{Context, Device, Manager, SvmCapabilities};
+
+/// What was taken from the library that was loaded last: those before it, such as a loader without drivers, were given
+/// up.
+pub struct Last<T>(Mutex<Option<T>>);
+
+impl<T: Copy> Last<T> {
+    pub const fn none() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    pub fn set(&self, value: T) {
+        *self.0.lock().unwrap() = Some(value);
+    }
+
+    pub fn get(&self) -> T {
+        self.0.lock().unwrap().expect("a library was loaded")
+    }
+}
 
 /// The first device. Without OpenCL the tests fail: the project's test command installs a runtime.
 pub fn device() -> Device {
