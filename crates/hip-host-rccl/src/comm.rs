@@ -69,6 +69,7 @@ pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) 
         parse(id).ok_or_else(|| Failure::argument("ncclCommInitRank: that is no id of this library"))?;
     let (meeting, rank): (Arc<dyn Meeting>, _) = if server::is_here(address) {
         let (clique, rank) = join_here(id, (ranks, rank, device))?;
+        clique.stay_here();
         (clique, rank)
     } else {
         let place = place(ranks, rank)?;

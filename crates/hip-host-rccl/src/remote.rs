@@ -72,7 +72,7 @@ impl Remote {
             let mut presence = connect(address)?;
             let request = Request::Join {
                 id,
-                // Both were numbers of the C caller's.
+                // The C caller gave both as such numbers.
                 ranks: ranks as i32,
                 rank: rank as i32,
                 device,
@@ -151,7 +151,7 @@ impl Meeting for Remote {
     }
 
     fn leave(&self, _rank: usize) {
-        // Without an answer nobody waits for it.
+        // The call has ended here, whatever the other process answers.
         _ = self.ask(Action::Leave);
     }
 
@@ -199,7 +199,7 @@ fn connect(address: Address) -> io::Result<UnixStream> {
     UnixStream::connect_addr(&address.socket()?)
 }
 
-/// Keeps what comes: a failure, that the other process leaves, or the end of its connection.
+/// Records what the other process tells: a failure, or that it leaves. The end of its connection tells that it has ended.
 fn watch(mut presence: UnixStream, address: Address, fate: &Fate) {
     let mut in_order = false;
     loop {

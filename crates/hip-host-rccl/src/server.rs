@@ -57,7 +57,8 @@ pub(crate) fn is_here(address: Address) -> bool {
     matches!(ADDRESS.get(), Some(Ok(own)) if *own == address)
 }
 
-/// A call waits for those of other connections, so each has a thread. One whose peer is gone has nobody to tell.
+/// Serves each connection in a thread of its own, because a call waits for those of other connections. An error means
+/// that the peer has hung up, and needs no answer.
 fn accept(mut stream: UnixStream) {
     std::thread::spawn(move || _ = serve(&mut stream));
 }

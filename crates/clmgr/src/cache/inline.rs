@@ -21,7 +21,7 @@ const DRIVER_VARIABLES: [&str; 3] = [
 /// The largest text.
 const LARGEST: usize = 64 << 20;
 
-/// Between two texts: a compiler does not look for the arguments of a macro behind a directive, as not behind a file's end.
+/// Stands between two texts. A compiler looks for a macro's arguments neither behind a directive nor behind a file's end.
 const SEAM: &str = "\n#line 1\n";
 
 /// More includes than any program has.
@@ -339,7 +339,10 @@ mod tests {
         inline("#import <plain.h>\n", &option).unwrap();
         for source in [
             twice("#include <once.h>"),
+            twice("#include <spliced.h>"),
             twice("#import <plain.h>"),
+            "#include <plain.h>\n#import <plain.h>\n".into(),
+            "#import <plain.h>\n#include <plain.h>\n".into(),
             "#include <around.h>\n".into(),
         ] {
             let reason = reason(&source, &option);

@@ -135,7 +135,7 @@ impl ProgramCache {
                     program
                 }
                 Err(error) if *text == *source => return Err(error),
-                // The compiler's words shall name the files.
+                // The compiler's messages should name the files.
                 Err(error) => return self.build_as_it_is(source, options, &error),
             },
         };

@@ -39,6 +39,8 @@ struct State {
     watchers: Vec<UnixStream>,
     /// Calls of ranks in other processes, until they have their results.
     served: Vec<Arc<Ticket>>,
+    /// Ranks of this process.
+    here: usize,
     /// The first; it stays.
     failure: Option<Arc<Failure>>,
     /// Whether the failure is an abort, which ends the work of streams without failing them.
@@ -101,6 +103,7 @@ impl Clique {
                 recvs: HashMap::new(),
                 watchers: Vec::new(),
                 served: Vec::new(),
+                here: 0,
                 failure: None,
                 aborted: false,
             }),
@@ -245,7 +248,12 @@ impl Clique {
         }
     }
 
-    /// Tells a rank of another process of a failure, on its connection.
+    /// Counts a rank of this process.
+    pub(crate) fn stay_here(&self) {
+        self.state.lock().here += 1;
+    }
+
+    /// From now on tells this connection, of a rank in another process, when the communicator fails.
     pub(crate) fn watch(&self, watcher: UnixStream) {
         let mut state = self.state.lock();
         state.watchers.push(watcher);
@@ -359,7 +367,7 @@ impl Meeting for Clique {
 
     fn destroy(&self, rank: usize) {
         self.take_out(rank);
-        // This process may end now: the others get their results first.
+        // Other processes get their results before this one may end.
         let deadline = Instant::now().checked_add(time_limit());
         let mut state = self.state.lock();
         while state
@@ -370,6 +378,10 @@ impl Meeting for Clique {
             if self.wait_until(&mut state, deadline) {
                 break;
             }
+        }
+        state.here = state.here.saturating_sub(1);
+        if state.here > 0 {
+            return;
         }
         for watcher in &mut state.watchers {
             _ = wire::send(watcher, &Reply::Left, &[]);
@@ -395,7 +407,7 @@ impl State {
     fn tell(&mut self) {
         if let Some(failure) = &self.failure {
             for mut watcher in self.watchers.drain(..) {
-                // One that is gone needs to know nothing.
+                // An error means that its process has ended.
                 _ = wire::send(&mut watcher, &Reply::failed(failure), &[]);
             }
         }

@@ -103,10 +103,11 @@ impl<T: Pod> Joint<T> {
             let Some(reason) = failure else {
                 return send(Body::Turn { passed });
             };
-            // OpenCL may still be at work, and this is a thread of HIP's. Without a thread the other side is late.
+            // OpenCL may still be at work, and HIP's own thread must not wait for it. If no thread can start, the other
+            // side's `take` ends at its limit.
             let settle = move || {
                 for user in users {
-                    // Work that cannot be waited for will not go on either.
+                    // A queue that cannot be waited for has lost its device, so it writes no more.
                     _ = user.wait();
                 }
                 send(Body::FailedTurn { passed, reason });

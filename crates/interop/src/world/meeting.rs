@@ -69,7 +69,7 @@ impl Line for TcpStream {
     }
 }
 
-/// The next process, if one has come.
+/// Accepts the next connection, if there is one.
 type Accept = Box<dyn Fn() -> io::Result<Option<Box<dyn Line>>>>;
 
 impl Meeting {
@@ -166,7 +166,7 @@ impl Meeting {
                 std::thread::sleep(PAUSE.min(left));
                 continue;
             };
-            // One that breaks off, or is no process of ours, counts as absent.
+            // A connection that breaks off, or greets otherwise, does not count.
             let Ok(hello) = read_hello(&mut *line, deadline::after(PATIENCE.min(left))) else {
                 continue;
             };
@@ -225,7 +225,7 @@ impl Meeting {
         }
     }
 
-    /// Accepts whoever has come.
+    /// Listens, and gives the function that accepts the next connection.
     fn listen(&self) -> Result<Accept, WorldError> {
         let failed = self.failed("listening");
         match self {
@@ -282,7 +282,7 @@ impl Meeting {
     }
 }
 
-/// Nothing where nobody has come yet.
+/// The accepted connection, or `None` if there is no new one.
 fn come<T>(accepted: io::Result<T>) -> io::Result<Option<T>> {
     use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     match accepted {

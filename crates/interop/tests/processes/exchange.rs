@@ -78,25 +78,31 @@ fn a_queued_turn_after_a_hand_off_that_was_given_up_says_so_when_the_work_has_en
         handoff_limit: Some(Duration::from_millis(300)),
         ..Options::default()
     };
-    let bridge = Bridge::open(&crate::common::host(), &options).expect("a bridge");
-    let (mut second, link) = Second::start("take-a-late-turn");
-    let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
-    let queue = bridge.queue().expect("a queue");
-    let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
-    queue.wait_for(held.event()).expect("a wait");
-    drop(joint.cl_mut(&queue).expect("access"));
-    joint.pass_queued().expect("passed");
-    bridge.main_stream().synchronize().expect("it is let go");
-    // The other process would end with a turn that came too early.
-    let begin = std::time::Instant::now();
-    while begin.elapsed() < Duration::from_millis(300) {
-        assert!(second.is_running());
-        std::thread::yield_now();
+    type Use = fn(&mut Joint<u32>, &clmgr::Queue);
+    let writes: Use = |joint, queue| drop(joint.cl_mut(queue).expect("access"));
+    let leaks: Use = |joint, queue| std::mem::forget(joint.cl_mut(queue).expect("access"));
+    let reads: Use = |joint, queue| drop(joint.cl(queue).expect("access"));
+    for uses in [writes, leaks, reads] {
+        let bridge = Bridge::open(&crate::common::host(), &options).expect("a bridge");
+        let (mut second, link) = Second::start("take-a-late-turn");
+        let mut joint = memory(&bridge, Carrier::HipFd).export(link).expect("an export");
+        let queue = bridge.queue().expect("a queue");
+        let held = clmgr::UserEvent::new(bridge.cl_context()).expect("an event");
+        queue.wait_for(held.event()).expect("a wait");
+        uses(&mut joint, &queue);
+        joint.pass_queued().expect("passed");
+        bridge.main_stream().synchronize().expect("it is let go");
+        // The other process would end with a turn that came too early.
+        let begin = std::time::Instant::now();
+        while begin.elapsed() < Duration::from_millis(300) {
+            assert!(second.is_running());
+            std::thread::yield_now();
+        }
+        held.complete().expect("an event");
+        second.ended_well();
+        drop(joint);
+        drop(bridge.take_deferred_errors());
     }
-    held.complete().expect("an event");
-    second.ended_well();
-    drop(joint);
-    drop(bridge.take_deferred_errors());
 }
 
 #[test]

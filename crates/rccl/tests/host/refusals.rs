@@ -173,6 +173,8 @@ impl hip::DeviceMemoryMut for Elsewhere<'_> {
 #[test]
 fn memory_that_is_taken_on_another_stream() {
     run(1, |rank| {
+        // Were a message queued, it would wait for its peer.
+        rank.comm.set_time_limit(std::time::Duration::from_secs(1));
         let other = rank.device.stream().unwrap();
         let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
         let read = rank.comm.send(Elsewhere(&mut memory, &other), 0, &rank.stream);

@@ -3,7 +3,9 @@
 mod child;
 mod everything;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -239,4 +241,53 @@ fn two_processes_cannot_have_one_rank_or_one_device() {
     let told = peer.line();
     assert!(told.contains("rank 0 joins twice"), "{told}");
     assert!(peer.end().success());
+}
+
+/// A process that knows the id, and says what the library would not: by hand, in the words of the model's connections.
+#[test]
+fn words_that_no_rank_says_are_refused() {
+    let _alone = alone();
+    let id = new_id();
+    let numbers: Vec<u64> = id.to_bytes()[16..40]
+        .chunks(8)
+        .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
+        .collect();
+    let name = format!("hip-host-rccl-{}-{:016x}", numbers[0], numbers[1]);
+    let say = |request: &str, memory: &[u8]| {
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let mut line = UnixStream::connect_addr(&address).unwrap();
+        for length in [request.len(), memory.len()] {
+            line.write_all(&(length as u64).to_ne_bytes()).unwrap();
+        }
+        line.write_all(request.as_bytes()).unwrap();
+        line.write_all(memory).unwrap();
+        let mut lengths = [0; 16];
+        line.read_exact(&mut lengths).unwrap();
+        let mut answer = vec![0; u64::from_ne_bytes(lengths[..8].try_into().unwrap()) as usize];
+        line.read_exact(&mut answer).unwrap();
+        (String::from_utf8(answer).unwrap(), line)
+    };
+    let joins = format!(r#"{{"Join":{{"id":{},"ranks":2,"rank":1,"device":1}}}}"#, numbers[2]);
+    let (joined, _presence) = say(&joins, &[]);
+    let key = joined
+        .trim_start_matches(r#"{"Joined":"#)
+        .trim_end_matches('}')
+        .to_owned();
+    let rank = join(&id, 0, 2);
+    let send = rank.device.alloc_from(&rank.stream, &[1_u32; 5000]).unwrap();
+    rank.comm.send(&send, 1, &rank.stream).unwrap();
+
+    let of = |key: &str, action: &str| format!(r#"{{"Of":{{"key":{key},"action":{action}}}}}"#);
+    let arrives = |kind: &str, root: usize| {
+        let place = r#"{"Message":{"from":0,"to":1,"number":1}}"#;
+        format!(r#"{{"Arrive":[{place},{{"kind":"{kind}","count":5000,"datatype":3,"op":0,"root":{root}}}]}}"#)
+    };
+    let (stranger, _) = say(&of("1", r#""Abort""#), &[]);
+    assert!(stranger.contains("has ended"), "{stranger}");
+    assert!(rank.comm.check().is_ok());
+    // A reduction writes nothing here, but a message of 20,000 bytes comes for it.
+    let (refused, _) = say(&of(&key, &arrives("Reduce", 0)), &[0; 20_000]);
+    assert!(refused.contains("no such call"), "{refused}");
+    let error = rank.comm.wait(&rank.stream).unwrap_err();
+    assert!(error.to_string().contains("no such call"), "{error}");
 }
