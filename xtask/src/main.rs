@@ -13,6 +13,7 @@ mod differences;
 mod dist;
 mod docs;
 mod error;
+mod executables;
 mod msrv;
 mod mutants;
 mod nightly;

@@ -8,10 +8,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use crate::error::{Error, Result};
+use crate::executables::{self, Executable};
 use crate::setup::download_packages;
 use crate::test::CRATES;
 use crate::workspace::{Workspace, cargo};
@@ -36,7 +36,7 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         log: folder.join("log"),
     };
     let program = |package: &str| {
-        let found = programs.iter().find(|program| program.folder.ends_with(package));
+        let found = programs.iter().find(|program| program.crate_name() == package);
         found.ok_or_else(|| Error::Failed(format!("cargo built no test program {PROGRAM} of {package}")))
     };
     let (package, test) = PLANTED;
@@ -58,15 +58,9 @@ pub fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// A test program, and the folder of its package, in which cargo would start it.
-struct Program {
-    executable: PathBuf,
-    folder: PathBuf,
-}
-
 /// Builds the test programs as `cargo xtask test` does, so that neither builds the workspace anew: each selection of
 /// packages has its own features.
-fn built(sh: &Shell) -> Result<Vec<Program>> {
+fn built(sh: &Shell) -> Result<Vec<Executable>> {
     let (cargo, crates) = (cargo(), CRATES);
     let messages = cmd!(
         sh,
@@ -74,17 +68,9 @@ fn built(sh: &Shell) -> Result<Vec<Program>> {
     )
     .quiet()
     .read()?;
-    let messages = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let of_tests = messages.filter(|message| message["target"]["name"] == PROGRAM);
-    let program = |message: Value| {
-        Some(Program {
-            executable: message["executable"].as_str()?.into(),
-            folder: Path::new(message["manifest_path"].as_str()?).parent()?.to_owned(),
-        })
-    };
-    Ok(of_tests.filter_map(program).collect())
+    Ok(executables::read(&messages)
+        .filter(|built| built.name == PROGRAM)
+        .collect())
 }
 
 struct Checker {
@@ -95,14 +81,14 @@ struct Checker {
 
 impl Checker {
     /// Runs a test program; returns what Oclgrind wrote.
-    fn run(&self, sh: &Shell, program: &Program, args: &[&str]) -> Result<String> {
+    fn run(&self, sh: &Shell, program: &Executable, args: &[&str]) -> Result<String> {
         match fs::remove_file(&self.log) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::io(self.log.display(), error));
             }
             _ => {}
         }
-        let executable = &program.executable;
+        let executable = &program.path;
         let _folder = sh.push_dir(&program.folder);
         cmd!(sh, "{executable} --test-threads=1 {args...}")
             .env("HIPCL_OPENCL", &self.library)

@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use xshell::{Shell, cmd};
 
 use crate::codegen::releases::{RELEASES, Release};
 use crate::codegen::sources::Mirror;
 use crate::error::{Error, Result};
+use crate::executables;
 use crate::workspace::{Workspace, cargo};
 
 /// The test program, and what each of its tests prints if it did not skip.
@@ -57,11 +57,9 @@ fn test_program(sh: &Shell) -> Result<PathBuf> {
     )
     .quiet()
     .read()?;
-    messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|message| message["target"]["name"] == TEST)
-        .find_map(|message| Some(message["executable"].as_str()?.into()))
+    executables::read(&messages)
+        .find(|built| built.name == TEST)
+        .map(|built| built.path)
         .ok_or_else(|| Error::Failed(format!("cargo built no test program {TEST}")))
 }
 

@@ -1,12 +1,11 @@
 //! Builds the programs of the suite.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-
-use serde_json::Value;
 
 use super::plan;
 use crate::error::{Error, Result};
+use crate::executables;
 use crate::workspace::{Workspace, cargo, package_of, step};
 
 /// One test program.
@@ -78,27 +77,19 @@ fn messages(workspace: &Workspace, args: &[&str]) -> Result<String> {
     }
 }
 
-/// Reads cargo's messages, one JSON object a line.
+/// Sorts what cargo has built.
 fn collected(messages: &str) -> Suite {
     let mut suite = Suite::default();
-    for message in messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-    {
-        let (Some(path), Some(name)) = (message["executable"].as_str(), message["target"]["name"].as_str()) else {
-            continue;
-        };
-        let kind = message["target"]["kind"][0].as_str().unwrap_or_default();
-        let is_test = message["profile"]["test"] == Value::Bool(true);
-        let package = crate_of(message["manifest_path"].as_str().unwrap_or_default());
-        match (kind, is_test) {
-            ("example", false) => suite.examples.push((name.to_owned(), path.into())),
-            ("bin", false) if name == "hipcl" => suite.command = path.into(),
+    for built in executables::read(messages) {
+        let package = built.crate_name();
+        match (built.kind.as_str(), built.is_test) {
+            ("example", false) => suite.examples.push((built.name, built.path)),
+            ("bin", false) if built.name == "hipcl" => suite.command = built.path,
             ("test" | "lib", true) if plan::PACKAGES.contains(&package.as_str()) => {
                 suite.programs.push(Program {
                     package,
-                    name: name.to_owned(),
-                    path: path.into(),
+                    name: built.name,
+                    path: built.path,
                 });
             }
             _ => {}
@@ -108,12 +99,6 @@ fn collected(messages: &str) -> Suite {
         .programs
         .sort_by(|a, b| (&a.package, &a.name).cmp(&(&b.package, &b.name)));
     suite
-}
-
-/// The folder of a `Cargo.toml`, which has the crate's name.
-fn crate_of(manifest: &str) -> String {
-    let folder = Path::new(manifest).parent().and_then(Path::file_name);
-    folder.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

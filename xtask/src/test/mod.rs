@@ -1,10 +1,16 @@
 //! `cargo xtask test`: set-up, every test of the workspace, and one line that sums them up.
 
+mod programs;
+mod summary;
+
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use summary::Summary;
 
 use crate::error::{Error, Result};
 use crate::setup::{self, SoftwareVulkan};
@@ -12,15 +18,6 @@ use crate::workspace::{Workspace, cargo};
 
 /// A test that cannot run here appends `<test>: <reason>` to the file that this variable names.
 const SKIP_LOG: &str = "HIPCL_SKIP_LOG";
-
-/// What the test programs reported.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Summary {
-    programs: u64,
-    passed: u64,
-    failed: u64,
-    skipped: u64,
-}
 
 /// Every test but this program's own, with what is off by default and tested anyway.
 pub const CRATES: [&str; 5] = [
@@ -114,14 +111,17 @@ fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Resu
     let log = workspace.target().join("skipped-tests.log");
     fs::write(&log, "").map_err(|error| Error::io(log.display(), error))?;
 
-    let selections: &[&[&str]] = match args {
-        [] => &[&CRATES, &XTASK],
-        _ => &[&CRATES],
-    };
+    let environment = environment(workspace, opencl, &log);
     let (mut summary, mut succeeded) = (Summary::default(), true);
-    for selection in selections {
-        println!("==> cargo test {}", selection.join(" "));
-        succeeded &= cargo_test(workspace, opencl, selection, args, &log, &mut summary)?;
+    // Cargo's own options choose among the programs, which is cargo's business.
+    let chooses = args.first().is_some_and(|first| first != "--");
+    if chooses {
+        succeeded &= cargo_test(workspace, &environment, &CRATES, args, &mut summary)?;
+    } else {
+        succeeded &= programs::run(workspace, &environment, args, &mut summary)?;
+    }
+    if args.is_empty() {
+        succeeded &= cargo_test(workspace, &environment, &XTASK, args, &mut summary)?;
     }
     let skipped = skipped_tests(&log)?;
     if !skipped.is_empty() {
@@ -146,32 +146,37 @@ fn run_on(workspace: &Workspace, opencl: Option<&Path>, args: &[String]) -> Resu
     }
 }
 
+/// Variables for the tests, with the file in which they write what they skip.
+fn environment(workspace: &Workspace, opencl: Option<&Path>, log: &Path) -> Vec<(&'static str, OsString)> {
+    let vulkan = SoftwareVulkan::find(workspace);
+    let clfft = setup::clfft::find(workspace);
+    let vulkan = vulkan.iter().flat_map(SoftwareVulkan::variables);
+    let found = vulkan.chain(clfft.as_deref().map(|library| (setup::clfft::VARIABLE, library)));
+    // what the user names comes first
+    let found = found.filter(|(name, _)| std::env::var_os(name).is_none());
+    let opencl = opencl.map(|library| ("HIPCL_OPENCL", library));
+    found
+        .chain(opencl)
+        .chain([(SKIP_LOG, log)])
+        .map(|(name, value)| (name, value.into()))
+        .collect()
+}
+
 /// Streams cargo's output and adds the summaries in it; returns whether cargo succeeded.
 fn cargo_test(
     workspace: &Workspace,
-    opencl: Option<&Path>,
+    environment: &[(&str, OsString)],
     selection: &[&str],
     args: &[String],
-    log: &Path,
     summary: &mut Summary,
 ) -> Result<bool> {
-    let software = SoftwareVulkan::find(workspace);
-    let clfft = setup::clfft::find(workspace).filter(|_| std::env::var_os(setup::clfft::VARIABLE).is_none());
+    println!("==> cargo test {}", selection.join(" "));
     let mut child = Command::new(cargo())
         .args(["test", "--no-fail-fast"])
         .args(selection)
         .args(args)
         .current_dir(workspace.root())
-        .env(SKIP_LOG, log)
-        .envs(opencl.map(|library| ("HIPCL_OPENCL", library)))
-        .envs(clfft.map(|library| (setup::clfft::VARIABLE, library)))
-        // what the user names comes first
-        .envs(
-            software
-                .iter()
-                .flat_map(SoftwareVulkan::variables)
-                .filter(|(name, _)| std::env::var_os(name).is_none()),
-        )
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| Error::io("cannot start cargo", error))?;
@@ -201,91 +206,9 @@ fn skipped_tests(log: &Path) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-impl Summary {
-    /// Adds one line of output if it is a test program's summary.
-    fn add(&mut self, line: &str) {
-        let Some(counts) = line.trim_start().strip_prefix("test result: ") else {
-            return;
-        };
-        let Some((_verdict, counts)) = counts.split_once(". ") else {
-            return;
-        };
-        self.programs += 1;
-        for part in counts.split(';') {
-            let mut words = part.split_whitespace();
-            let (Some(number), Some(kind)) = (words.next(), words.next()) else {
-                continue;
-            };
-            let Ok(number) = number.parse::<u64>() else {
-                continue;
-            };
-            match kind {
-                "passed" => self.passed += number,
-                "failed" => self.failed += number,
-                "ignored" => self.skipped += number,
-                _ => {}
-            }
-        }
-    }
-
-    /// A test that returned early because something is missing counts as passed in the test harness, but not here.
-    fn leave_out(&mut self, skipped: u64) {
-        self.passed = self.passed.saturating_sub(skipped);
-        self.skipped += skipped;
-    }
-
-    fn line(&self) -> String {
-        format!(
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn summed(output: &str) -> Summary {
-        let mut summary = Summary::default();
-        output.lines().for_each(|line| summary.add(line));
-        summary
-    }
-
-    #[test]
-    fn all_programs_are_summed() {
-        let summary = summed(
-            "running 4 tests\n\
-             test a ... ok\n\
-             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s\n\
-             test result: FAILED. 5 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s\n",
-        );
-        assert_eq!(
-            summary,
-            Summary {
-                programs: 2,
-                passed: 8,
-                failed: 2,
-                skipped: 1
-            }
-        );
-        assert_eq!(summary.line(), "8 passed, 2 failed, 1 skipped");
-    }
-
-    #[test]
-    fn other_lines_that_speak_of_results_count_nothing() {
-        assert_eq!(
-            summed("the test result: ok. 9 passed; 0 failed\ntest result: interrupted\n"),
-            Summary::default()
-        );
-    }
-
-    #[test]
-    fn a_skipped_test_is_not_a_passed_one() {
-        let mut summary = summed("test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured");
-        summary.leave_out(2);
-        assert_eq!(summary.line(), "1 passed, 0 failed, 2 skipped");
-    }
 
     #[test]
     fn a_skip_logged_twice_is_one_skip() {
