@@ -211,11 +211,11 @@ pub(crate) fn record_in(call: &'static str, event: hipEvent_t, stream: &Arc<Stre
     let reached = Arc::new(OnceLock::new());
     let stamp = reached.clone();
     if let Some(counters) = &event.shared {
-        counters.wait_for_room();
+        counters.wait_for_room()?;
     }
     // Held over the submission, so two threads recording at once leave the later recording behind.
     let mut recorded = event.recorded.lock();
-    let shared = event.shared.as_ref().map(Counters::take);
+    let shared = event.shared.as_ref().map(Counters::take).transpose()?;
     let id = shared.as_ref().map(|recording| recording.id());
     let (behind, others) = (stream.clone(), after.clone());
     let mark = stream.submit(

@@ -1,13 +1,15 @@
 //! Events of several processes: the last recordings, in memory that all of them map.
 //!
-//! Each recording takes a number and the slot of that number. When its stream gets there, or fails before, the slot
-//! tells. A wait is for the recording that was the last one when it began, whatever is recorded later
-//! (hipamd/src/hip_event_ipc.cpp has so many signals in shared memory likewise, and a recording that finds its signal in
-//! use waits there too).
+//! Each recording claims the slot of the next number, and then publishes the number. When its stream gets there, or
+//! fails before, the slot tells. A wait is for the recording that was the last one when it began, whatever is recorded
+//! later (hipamd/src/hip_event_ipc.cpp has so many signals in shared memory likewise, and a recording that finds its
+//! signal in use waits there too).
 //!
+//! A process may stop between the two steps, so the next recording of any process publishes what it finds claimed.
 //! A process that ends leaves its recordings unreached for ever. So each number comes with the process that took it,
 //! and a wait fails once that process has ended.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -44,6 +46,8 @@ struct Page {
     recording: AtomicU64,
     /// Each a [`Slot`] of the recording whose number leads there.
     slots: [AtomicU64; SLOTS],
+    /// For each slot the last [`RecordingId`] that failed, which outlives its time in the slot.
+    failed: [AtomicU64; SLOTS],
     /// The processes that may record, each for good; 0 for none.
     processes: [AtomicU64; PROCESSES],
 }
@@ -51,7 +55,7 @@ struct Page {
 const BYTES: usize = 4096;
 /// How many recordings of an event can be under way.
 const SLOTS: usize = 32;
-const PROCESSES: usize = 479;
+const PROCESSES: usize = 447;
 const _: () = assert!(size_of::<Page>() == BYTES);
 
 /// A recording's number, counted from 1, and the place of the process that took it. One word, so a reader never sees
@@ -87,22 +91,21 @@ struct Slot(u64);
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     UnderWay = 0,
-    Reached = 1,
-    /// Its stream failed before.
-    Failed = 2,
+    /// Reached or failed.
+    Over = 1,
 }
 
 impl Slot {
     fn of(recording: RecordingId, state: State) -> Self {
-        Self(recording.0 << 2 | state as u64)
+        Self(recording.0 << 1 | state as u64)
     }
 
     fn recording(self) -> RecordingId {
-        RecordingId(self.0 >> 2)
+        RecordingId(self.0 >> 1)
     }
 
-    fn is(self, state: State) -> bool {
-        self.0 & 3 == state as u64
+    fn is_under_way(self) -> bool {
+        self.recording().number() > 0 && self.0 & 1 == State::UnderWay as u64
     }
 }
 
@@ -137,38 +140,81 @@ impl Counters {
         unsafe { &*self.page.cast::<Page>() }
     }
 
-    /// Waits until the next recording's slot is free, and gives the last recording and the next.
-    pub(super) fn wait_for_room(&self) -> (u64, RecordingId) {
-        let page = self.page();
-        let last = page.recording.load(Ordering::Acquire);
-        let next = RecordingId(last).next(self.place);
-        let slot = &page.slots[next.slot()];
+    /// Waits until the next recording's slot is free.
+    ///
+    /// # Errors
+    /// If the process ends first.
+    pub(super) fn wait_for_room(&self) -> Result {
+        self.room_before(|| COMMANDS.have_ended()).map(|_| ())
+    }
+
+    /// The last recording, and the slot of the next one when it is not under way or when it is claimed already.
+    fn room_before(&self, ends: impl Fn() -> bool) -> Result<(RecordingId, Slot)> {
+        let last = RecordingId(self.page().recording.load(Ordering::Acquire));
+        let next = last.next(self.place);
+        let room = Cell::new(None);
         poll(|| {
-            let before = Slot(slot.load(Ordering::Acquire));
-            let is_under_way = before.recording().number() > 0 && before.is(State::UnderWay);
-            !is_under_way || self.peer(before.recording()).has_ended() || COMMANDS.have_ended()
+            let slot = self.slot(next);
+            let is_claimed = slot.recording().number() >= next.number();
+            if is_claimed || !slot.is_under_way() || self.peer(slot.recording()).has_ended() {
+                room.set(Some(slot));
+            }
+            room.get().is_some() || ends()
         });
-        (last, next)
+        let slot = room.get().ok_or(hipError_t::hipErrorDeinitialized)?;
+        Ok((last, slot))
     }
 
     /// A new recording, failed unless it is [reached](Recording::reach).
-    pub(super) fn take(self: &Arc<Self>) -> Recording {
-        let page = self.page();
-        let own = loop {
-            let (last, own) = self.wait_for_room();
-            let taken = page
-                .recording
-                .compare_exchange(last, own.0, Ordering::AcqRel, Ordering::Acquire);
-            if taken.is_ok() {
-                break own;
+    ///
+    /// # Errors
+    /// As [`wait_for_room`](Self::wait_for_room).
+    pub(super) fn take(self: &Arc<Self>) -> Result<Recording> {
+        loop {
+            let (last, found) = self.room_before(|| COMMANDS.have_ended())?;
+            let own = last.next(self.place);
+            let is_own = self.claim(found, own);
+            self.publish(last, own);
+            if is_own {
+                return Ok(Recording {
+                    id: own,
+                    counters: self.clone(),
+                });
             }
-        };
-        let recording = Recording {
-            id: own,
-            counters: self.clone(),
-        };
-        recording.tell(State::UnderWay);
-        recording
+        }
+    }
+
+    /// Whether the slot, where `found` was, is now this recording's.
+    fn claim(&self, found: Slot, recording: RecordingId) -> bool {
+        if found.recording().number() >= recording.number() {
+            return false;
+        }
+        if found.is_under_way() {
+            // Its process has ended.
+            self.fail(found.recording());
+        }
+        let slot = &self.page().slots[recording.slot()];
+        let claimed = Slot::of(recording, State::UnderWay);
+        slot.compare_exchange(found.0, claimed.0, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Makes the recording that has claimed the slot of `next` the last one, if `last` still is.
+    fn publish(&self, last: RecordingId, next: RecordingId) {
+        let claimed = self.slot(next).recording();
+        if claimed.number() == next.number() {
+            let recording = &self.page().recording;
+            // Otherwise another has published it.
+            let _ = recording.compare_exchange(last.0, claimed.0, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    fn fail(&self, recording: RecordingId) {
+        self.page().failed[recording.slot()].fetch_max(recording.0, Ordering::AcqRel);
+    }
+
+    fn has_failed(&self, recording: RecordingId) -> bool {
+        self.page().failed[recording.slot()].load(Ordering::Acquire) == recording.0
     }
 
     /// The last recording, if there is one.
@@ -181,7 +227,7 @@ impl Counters {
     fn is_over(&self, recording: RecordingId) -> bool {
         let slot = self.slot(recording);
         // A later one took the slot when this one was over.
-        slot.recording().number() > recording.number() || (slot.recording() == recording && !slot.is(State::UnderWay))
+        slot.recording().number() > recording.number() || (slot.recording() == recording && !slot.is_under_way())
     }
 
     fn slot(&self, recording: RecordingId) -> Slot {
@@ -211,7 +257,7 @@ impl Counters {
     /// As [`is_done`](Self::is_done).
     pub(super) fn wait_for(&self, recording: RecordingId) -> Result {
         let peer = self.peer(recording);
-        let ended = std::cell::Cell::new(false);
+        let ended = Cell::new(false);
         poll(|| {
             ended.set(!self.is_over(recording) && peer.has_ended());
             ended.get() || self.is_over(recording) || COMMANDS.have_ended()
@@ -229,7 +275,7 @@ impl Counters {
             }
             return Ok(false);
         }
-        match self.slot(recording) == Slot::of(recording, State::Failed) {
+        match self.has_failed(recording) {
             true => Err(hipError_t::hipErrorLaunchFailure),
             false => Ok(true),
         }
@@ -249,19 +295,20 @@ impl Recording {
 
     /// The stream got there.
     pub(super) fn reach(&self) {
-        self.tell(State::Reached);
+        self.end();
     }
 
-    fn tell(&self, state: State) {
+    fn end(&self) {
         let slot = &self.counters.page().slots[self.id.slot()];
-        slot.fetch_max(Slot::of(self.id, state).0, Ordering::AcqRel);
+        slot.fetch_max(Slot::of(self.id, State::Over).0, Ordering::AcqRel);
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
         if self.counters.slot(self.id) == Slot::of(self.id, State::UnderWay) {
-            self.tell(State::Failed);
+            self.counters.fail(self.id);
+            self.end();
         }
     }
 }
@@ -281,7 +328,7 @@ struct Shared {
     file: RemoteFile,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt3");
+const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt4");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcEventHandle_t>());
 
 pub(crate) unsafe extern "C" fn ipc_get_event_handle(out: *mut hipIpcEventHandle_t, event: hipEvent_t) -> hipError_t {
@@ -328,4 +375,83 @@ pub(crate) unsafe extern "C" fn ipc_open_event_handle(out: *mut hipEvent_t, hand
         // SAFETY: not null; room for a handle by the C caller's promise.
         unsafe { publish(out, event) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters() -> Arc<Counters> {
+        Arc::new(Counters::new().unwrap())
+    }
+
+    fn reach_all(counters: &Arc<Counters>, count: usize) {
+        (0..count).for_each(|_| counters.take().unwrap().reach());
+    }
+
+    #[test]
+    fn a_recording_that_stopped_before_its_number_was_published_keeps_its_slot() {
+        let counters = counters();
+        let (last, found) = counters.room_before(|| false).unwrap();
+        let stopped = last.next(counters.place);
+        assert!(counters.claim(found, stopped));
+
+        reach_all(&counters, SLOTS - 1);
+        assert_eq!(counters.last().unwrap().number(), SLOTS as u64);
+        assert!(!counters.is_over(stopped));
+        assert!(counters.room_before(|| true).is_err());
+        Recording {
+            counters: counters.clone(),
+            id: stopped,
+        }
+        .reach();
+        reach_all(&counters, 1);
+        assert!(counters.is_done(stopped).unwrap());
+    }
+
+    #[test]
+    fn a_process_that_ends_takes_no_slot_that_is_under_way() {
+        let counters = counters();
+        let first = counters.take().unwrap();
+        reach_all(&counters, SLOTS - 1);
+        let last = counters.last();
+        let refused = counters.room_before(|| true);
+        assert_eq!(refused.err(), Some(hipError_t::hipErrorDeinitialized));
+        assert_eq!(counters.last(), last);
+        assert!(!counters.is_done(first.id()).unwrap());
+    }
+
+    #[test]
+    fn a_failure_is_told_after_its_slot_was_taken_again() {
+        let counters = counters();
+        let (failed, reached) = (counters.take().unwrap(), counters.take().unwrap());
+        let ids = (failed.id(), reached.id());
+        reached.reach();
+        drop(failed);
+        for _ in 0..3 {
+            assert_eq!(counters.is_done(ids.0), Err(hipError_t::hipErrorLaunchFailure));
+            assert!(counters.is_done(ids.1).unwrap());
+            reach_all(&counters, SLOTS);
+        }
+    }
+
+    #[test]
+    fn every_number_is_one_recordings() {
+        let counters = counters();
+        let numbers = |_| {
+            let counters = counters.clone();
+            std::thread::spawn(move || {
+                let take = |_| {
+                    let recording = counters.take().unwrap();
+                    recording.reach();
+                    recording.id().number()
+                };
+                (0..500).map(take).collect::<Vec<_>>()
+            })
+        };
+        let threads: Vec<_> = (0..4).map(numbers).collect();
+        let mut all: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(1..=2000));
+    }
 }
