@@ -9,8 +9,13 @@ mod icd;
 
 use std::any::Any;
 use std::ffi::{CStr, c_void};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::api::Api;
 use crate::error::{Error, Tried};
@@ -109,6 +114,10 @@ fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle
     if path.metadata().is_ok_and(|found| !found.is_file()) {
         return Err("it is not a regular file".to_owned());
     }
+    // A name without a folder is the dynamic linker's to find, and other files are its to refuse.
+    if let Some((length, needed)) = File::open(path).ok().and_then(truncated) {
+        return Err(format!("it is truncated: {length} of {needed} bytes; install it again"));
+    }
     // SAFETY: loading runs the library's initialisers. The library is one that the system or the
     // user names as its OpenCL implementation, which is made to be loaded this way.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| one_line(&error))?;
@@ -132,6 +141,25 @@ fn open(path: &Path, hook: &dyn Fn(&mut Api)) -> std::result::Result<Vec<(Handle
         return Err("it reports no platform".to_owned());
     }
     Ok(platforms.into_iter().map(|id| (id, api)).collect())
+}
+
+/// The length of a file and the length that its segments need, if it is shorter: the dynamic linker would map such a
+/// library, and the process die of SIGBUS at the first missing page.
+fn truncated(file: File) -> Option<(u64, u64)> {
+    let length = file.metadata().ok()?.len();
+    let file = ReadCache::new(file);
+    let header = FileHeader64::<object::NativeEndian>::parse(&file).ok()?;
+    let endian = header.endian().ok()?;
+    let Ok(segments) = header.program_headers(endian, &file) else {
+        // Not even these are there.
+        let all = u64::from(header.e_phnum(endian)) * u64::from(header.e_phentsize(endian));
+        return Some((length, header.e_phoff(endian).saturating_add(all)));
+    };
+    let loaded = segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD);
+    let ends = loaded.map(|segment| segment.p_offset(endian).saturating_add(segment.p_filesz(endian)));
+    ends.max()
+        .filter(|&needed| needed > length)
+        .map(|needed| (length, needed))
 }
 
 /// A loader's message without its line breaks.
@@ -163,5 +191,22 @@ mod tests {
             reason.contains("/nowhere/libnone.so") && !reason.contains('\n'),
             "{reason}"
         );
+    }
+
+    #[test]
+    fn a_truncated_library_is_refused_wherever_it_was_cut() {
+        let whole = std::env::current_exe().unwrap();
+        assert_eq!(truncated(File::open(&whole).unwrap()), None);
+        let bytes = std::fs::read(&whole).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libcut.so");
+        for length in [64, 100, 4096, bytes.len() / 2] {
+            std::fs::write(&path, &bytes[..length]).unwrap();
+            let reason = open(&path, &|_| {}).err().unwrap();
+            assert!(
+                reason.starts_with(&format!("it is truncated: {length} of ")),
+                "{reason}"
+            );
+        }
     }
 }
