@@ -254,15 +254,22 @@ impl Counters {
     /// Waits until the recording is reached.
     ///
     /// # Errors
-    /// As [`is_done`](Self::is_done).
+    /// As [`is_done`](Self::is_done), and if this process ends first.
     pub(super) fn wait_for(&self, recording: RecordingId) -> Result {
+        self.wait_before(recording, || COMMANDS.have_ended())
+    }
+
+    fn wait_before(&self, recording: RecordingId, ends: impl Fn() -> bool) -> Result {
         let peer = self.peer(recording);
         let ended = Cell::new(false);
         poll(|| {
             ended.set(!self.is_over(recording) && peer.has_ended());
-            ended.get() || self.is_over(recording) || COMMANDS.have_ended()
+            ended.get() || self.is_over(recording) || ends()
         });
-        self.outcome(recording, ended.get()).map(|_| ())
+        match self.outcome(recording, ended.get())? {
+            true => Ok(()),
+            false => Err(hipError_t::hipErrorDeinitialized),
+        }
     }
 
     /// A process may reach its recording just before it ends.
@@ -419,6 +426,16 @@ mod tests {
         assert_eq!(refused.err(), Some(hipError_t::hipErrorDeinitialized));
         assert_eq!(counters.last(), last);
         assert!(!counters.is_done(first.id()).unwrap());
+    }
+
+    #[test]
+    fn a_wait_that_the_end_of_the_process_cuts_short_fails() {
+        let counters = counters();
+        let recording = counters.take().unwrap();
+        let wait = || counters.wait_before(recording.id(), || true);
+        assert_eq!(wait(), Err(hipError_t::hipErrorDeinitialized));
+        recording.reach();
+        assert_eq!(wait(), Ok(()));
     }
 
     #[test]

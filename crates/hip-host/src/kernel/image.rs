@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use hip_sys::hipError_t;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 use super::abi::{self, Entry, Parameter, Table};
 use super::container::Code;
@@ -219,12 +220,19 @@ unsafe fn open(bytes: &[u8]) -> std::result::Result<(Library, OwnedFd), LoadErro
 
 /// Puts bytes where the loader finds them: in memory, or in an unnamed file where that is unavailable.
 fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
-    let fd = match rustix::fs::memfd_create("hip-host module", rustix::fs::MemfdFlags::CLOEXEC) {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = match memfd_create("hip-host module", flags) {
         Ok(fd) => fd,
         Err(_) => tempfile::tempfile()?.into(),
     };
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes)?;
+    // The loader maps the file, so who opened it by this process's list of descriptors would change code that runs. An
+    // unnamed file takes no seal.
+    let _ = fcntl_add_seals(
+        &file,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    );
     Ok(file.into())
 }
 
@@ -287,5 +295,16 @@ mod tests {
             // SAFETY: as above; it takes nothing.
             assert_eq!(unsafe { call() }, number);
         }
+    }
+
+    #[test]
+    fn the_file_behind_loaded_code_cannot_be_written() {
+        let bytes = staying(7);
+        // SAFETY: it has no initialisers.
+        let (_library, file) = unsafe { open(&bytes) }.unwrap();
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let again = std::fs::OpenOptions::new().write(true).open(&path);
+        assert!(again.and_then(|mut file| file.write_all(b"no code")).is_err());
+        assert_eq!(std::fs::read(path).unwrap(), bytes);
     }
 }

@@ -3,6 +3,7 @@
 //! On ROCm a wait is a kernel that reads the word over and over (rocclr/utils/flags.hpp, `GPU_STREAMOPS_CP_WAIT`), so
 //! memory of every kind can hold it, OpenCL's too; ours is the stream's thread doing the same.
 
+use std::cell::Cell;
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -116,12 +117,18 @@ fn wait(
             _ => return Err(hipError_t::hipErrorInvalidValue),
         };
         let work = Box::new(move || {
+            let is_reached = Cell::new(false);
             poll(|| {
                 let _open = sealed::open();
                 // OpenCL's memory, in which the word may lie, is freed next.
-                COMMANDS.have_ended() || reached(word.load() & mask, value, mask)
+                let ended = COMMANDS.have_ended();
+                is_reached.set(!ended && reached(word.load() & mask, value, mask));
+                ended || is_reached.get()
             });
-            Ok(())
+            match is_reached.get() {
+                true => Ok(()),
+                false => Err(hipError_t::hipErrorDeinitialized),
+            }
         });
         stream.submit_waiting(call, Vec::new(), work).map(|_| ())
     })
