@@ -104,6 +104,7 @@ static GROUPS: [Group; 9] = [
             tests("interop", &["grades"]),
             tests("interop", &["handoff_failures", "ledger", "trials"]),
             lib("interop", &["grades::", "handoff::"]),
+            tests("interop", &["processes"]),
         ],
     },
     Group {

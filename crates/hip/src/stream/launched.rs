@@ -78,4 +78,22 @@ mod tests {
         drop(open);
         assert!(launched.settle());
     }
+
+    #[test]
+    fn one_stream_that_cannot_be_waited_for_leaves_doubt_about_all() {
+        unsafe extern "C" fn lost(_: hip_sys::hipStream_t) -> hip_sys::hipError_t {
+            hip_sys::hipError_t::hipErrorUnknown
+        }
+        let device = device();
+        let host = platform::select_named(Some("host")).unwrap();
+        let mut hip = *host.tables().hip;
+        hip.hipStreamSynchronize = Some(lost);
+        hip.hipStreamQuery = Some(lost);
+        // SAFETY: the platform's functions, and two that fail and do nothing.
+        let doubtful = unsafe { Runtime::from_tables(std::sync::Arc::new(hip), None) };
+        let doubtful = doubtful.unwrap().device(0).unwrap();
+        let streams = [&doubtful, &device].map(|device| device.stream().unwrap());
+        let mut launched = Launched(streams.to_vec());
+        assert!(!launched.settle());
+    }
 }
