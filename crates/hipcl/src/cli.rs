@@ -15,7 +15,7 @@ use crate::output::print;
 use crate::pipeline::{self, Job, Request};
 use crate::progress::{self, Progress};
 use crate::timing::ApiName;
-use crate::{Error, Result, bench, doctor};
+use crate::{Error, Result, bench, columns, doctor, report};
 
 /// Shares GPU memory between OpenCL and HIP without copies, and verifies it.
 #[derive(Debug, Parser)]
@@ -93,7 +93,7 @@ enum Pipeline {
         #[command(flatten)]
         options: radar::Options,
     },
-    /// Run four pointwise kernels over 4 194 304 complex samples, for comparison with a published figure.
+    /// Run four pointwise kernels over 4,194,304 complex samples, for comparison with a published figure.
     Note {
         #[command(flatten)]
         run: Run,
@@ -117,8 +117,8 @@ struct Run {
     /// Write the report to this file.
     #[arg(long, value_name = "F.json")]
     json: Option<PathBuf>,
-    /// Write a plot to this file.
-    #[arg(long, value_name = "F.png")]
+    /// Write a plot to this file, as SVG or PNG by its extension.
+    #[arg(long, value_name = "F.svg|F.png")]
     plot: Option<PathBuf>,
     /// Seed of the generated data.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -198,7 +198,7 @@ fn execute(command: Command) -> Result<ExitCode> {
     let progress = Progress::of(&format!("pipeline {}", request.job.name()));
     let report = pipeline::run(&request)?;
     drop(progress);
-    print(&report.to_string())?;
+    print(&columns::report(&report.to_string(), report::NAMES))?;
     Ok(ExitCode::from(u8::from(!report.verified)))
 }
 
@@ -243,5 +243,27 @@ fn usage_line(error: &clap::Error) -> String {
         .find("\n\nUsage:")
         .or_else(|| text.find("\n\nFor more information"))
         .unwrap_or(text.len());
-    format!("{}; try --help", one_line(&text[..end]))
+    let said = one_line(&text[..end]).replace(": | ", ": ").replace(" | ", "; ");
+    match commands(&text[end..]) {
+        Some(names) if error.kind() == clap::error::ErrorKind::InvalidSubcommand => {
+            format!("{said}; use one of {names}, or try --help")
+        }
+        _ => format!("{said}; try --help"),
+    }
+}
+
+/// The names that may follow the words of clap's usage line.
+fn commands(text: &str) -> Option<String> {
+    let usage = text.split("Usage: ").nth(1)?;
+    let all = Cli::command();
+    let mut command = &all;
+    for word in usage.split_whitespace().skip(1) {
+        match command.find_subcommand(word) {
+            Some(inner) => command = inner,
+            None => break,
+        }
+    }
+    let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+    let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }

@@ -10,12 +10,28 @@ const NARROWEST: usize = 40;
 /// The columns that a text for standard output may use: those of its terminal, else `COLUMNS`, but no more than
 /// [`WIDTH`].
 pub(crate) fn of_stdout() -> usize {
-    let terminal = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
-    let terminal = terminal
-        .map(|size| usize::from(size.ws_col))
-        .filter(|columns| *columns > 0);
     let variable = || env::var("COLUMNS").ok()?.parse().ok();
-    terminal.or_else(variable).unwrap_or(WIDTH).clamp(NARROWEST, WIDTH)
+    of_terminal().or_else(variable).unwrap_or(WIDTH).clamp(NARROWEST, WIDTH)
+}
+
+/// The columns of the terminal that standard output is.
+fn of_terminal() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// A report of names and values for standard output: on a terminal, what is too long continues below its value. In a
+/// file or a pipe every line stays whole, for the programs that read it.
+pub(crate) fn report(text: &str, indent: usize) -> String {
+    within(text, of_terminal(), indent)
+}
+
+fn within(text: &str, columns: Option<usize>, indent: usize) -> String {
+    let Some(columns) = columns else {
+        return text.to_owned();
+    };
+    let columns = columns.max(NARROWEST);
+    text.lines().map(|line| hanging(line, columns, indent) + "\n").collect()
 }
 
 /// Breaks a line at spaces, and a word that is too long wherever it must; what follows is indented.
@@ -50,7 +66,18 @@ pub(crate) fn hanging(line: &str, width: usize, indent: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::wrap;
+    use super::{within, wrap};
+
+    #[test]
+    fn a_report_is_broken_for_terminals_alone() {
+        let text = "job             note\n\nnote            a remark that goes on and on and on\n";
+        assert_eq!(within(text, None, 16), text);
+        assert_eq!(within(text, Some(80), 16), text);
+        assert_eq!(
+            within(text, Some(40), 16),
+            "job             note\n\nnote            a remark that goes on\n                and on and on\n"
+        );
+    }
 
     #[test]
     fn long_lines_are_broken_and_nothing_is_lost() {

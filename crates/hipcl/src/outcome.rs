@@ -45,9 +45,9 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernels {
-    /// On the HIP stream that HIP's kernels are on: nothing is handed over.
+    /// On the HIP stream of the HIP kernels, without a hand-off.
     Stream,
-    /// On an OpenCL queue: the data changes sides, and is handed over.
+    /// On an OpenCL queue, with a hand-off at each change of side.
     Queue,
 }
 

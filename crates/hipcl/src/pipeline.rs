@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use interop::Bridge;
 
+use crate::chart::PlotFile;
 use crate::jobs::{Common, capon, gps, note, radar};
 use crate::output::OutputFile;
 use crate::report::Report;
@@ -43,7 +44,7 @@ pub struct Request {
     pub common: Common,
     /// Where to write the report as JSON.
     pub json: Option<PathBuf>,
-    /// Where to write the picture.
+    /// Where to write the picture; the extension chooses SVG or PNG.
     pub plot: Option<PathBuf>,
 }
 
@@ -54,8 +55,8 @@ pub struct Request {
 pub fn run(request: &Request) -> Result<Report> {
     // a run of minutes must not end in "cannot write"
     let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
-    let plot = request.plot.as_deref().map(OutputFile::reserve).transpose()?;
-    OutputFile::apart(json.as_ref(), plot.as_ref())?;
+    let plot = request.plot.as_deref().map(PlotFile::reserve).transpose()?;
+    OutputFile::apart(json.as_ref(), plot.as_ref().map(PlotFile::file))?;
 
     match &request.job {
         Job::Gps(options) => options.check()?,
@@ -95,13 +96,16 @@ pub fn run(request: &Request) -> Result<Report> {
 
     // both are made before either is written
     let picture = plot
-        .map(|file| Ok::<_, Error>((file, plot::png(&outcome.picture, &report)?)))
+        .map(|file| {
+            let bytes = plot::render(&outcome.picture, &report, file.format())?;
+            Ok::<_, Error>((file, bytes))
+        })
         .transpose()?;
     if let Some(file) = json {
         file.commit(report.to_json().as_bytes())?;
     }
     if let Some((file, bytes)) = picture {
-        file.commit(&bytes)?;
+        file.write(&bytes)?;
     }
     Ok(report)
 }

@@ -19,10 +19,10 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Options {
     /// Print events of the libraries on standard error; twice for more, three times for all.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub verbose: u8,
     /// Show no progress.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 901)]
     pub quiet: bool,
 }
 

@@ -151,9 +151,12 @@ impl Report {
     }
 }
 
+/// Width of the column of names in the text of a report.
+pub(crate) const NAMES: usize = 16;
+
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<16}{value}");
+        let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<NAMES$}{value}");
         line("job", &self.job)?;
         line("platform", &self.platform)?;
         line("hip device", &self.hip_device)?;
@@ -225,7 +228,7 @@ impl Display for Report {
 
         self.findings(f)?;
 
-        let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<16}{value}");
+        let mut line = |name: &str, value: &dyn Display| writeln!(f, "{name:<NAMES$}{value}");
         line("iterations", &self.iterations)?;
         line("memory limit", &format_args!("{:.1} GB/s, measured", self.limit_gb_s))?;
         if let Some(gflop_s) = self.limit_gflop_s {

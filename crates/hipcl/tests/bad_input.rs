@@ -18,10 +18,14 @@ fn with_outputs<'a>(args: &[&'a str]) -> Vec<&'a str> {
 fn nonsense_on_the_command_line_is_refused_on_one_line() {
     for (args, parts) in [
         (&["pipeline"][..], &["no job", "pipeline note"][..]),
-        (&["pipeline", "sonar"], &["sonar"]),
+        (&["pipeline", "sonar"], &["sonar", "use one of gps, capon, radar, note"]),
+        (
+            &["docter"],
+            &["docter", "use one of pipeline, radar-send, doctor, bench, completions"],
+        ),
         (
             &["pipeline", "note", "--route", "magic"],
-            &["magic", "svm-coarse", "staging"],
+            &["magic", "; [possible values: svm-coarse", "staging"],
         ),
         (&["pipeline", "note", "--iterations", "0"], &["0", "--iterations"]),
         (&["pipeline", "note", "--iterations", "many"], &["many"]),
@@ -42,7 +46,7 @@ fn nonsense_on_the_command_line_is_refused_on_one_line() {
         (&["doctor", "--platform", "cuda"], &["cuda", "amd", "nvidia", "host"]),
         (
             &["bench", "routes", "--route", "magic"],
-            &["magic", "svm-coarse", "staging"],
+            &["magic", "; [possible values: svm-coarse", "staging"],
         ),
         (&["bench", "speed"], &["speed", "routes", "list", "all"]),
         (&["bench", "all", "--json", "FOLDER/b.json"], &["bench all", "--json"]),
@@ -98,10 +102,13 @@ fn a_machine_without_a_compiler_is_told_what_to_install() {
 fn outputs_that_cannot_be_written_are_refused_before_the_run() {
     for option in ["--json", "--plot"] {
         let started = std::time::Instant::now();
-        for path in ["FOLDER/no/such/folder/r", "FOLDER", "/proc/r"] {
+        for path in ["FOLDER/no/such/folder/r.png", "FOLDER/given.png", "/proc/r.png"] {
             // 10^6 iterations: a check at the end would never be reached
             let args = ["pipeline", "note", "--iterations", "1000000", option, path];
-            Run::new(&args).assert_refused(&["cannot write", "folder"]);
+            let run = Run::with(&args, |run| {
+                std::fs::create_dir(run.folder.join("given.png")).expect("a folder");
+            });
+            run.assert_refused(&["cannot write", "folder"]);
         }
         assert!(started.elapsed().as_secs() < 60);
     }
@@ -109,7 +116,7 @@ fn outputs_that_cannot_be_written_are_refused_before_the_run() {
 
 #[test]
 fn one_file_for_report_and_picture_is_refused() {
-    Run::new(&["pipeline", "note", "--json", "FOLDER/r", "--plot", "FOLDER/r"])
+    Run::new(&["pipeline", "note", "--json", "FOLDER/r.svg", "--plot", "FOLDER/r.svg"])
         .assert_refused(&["--json and --plot", "separate file"]);
 }
 

@@ -289,7 +289,11 @@ fn without_devices(run: &mut Prepared) {
 #[test]
 fn a_plot_that_cannot_be_written_is_refused_before_anything_is_measured() {
     let refused = |args: &[&str], parts: &[&str]| Run::with(args, without_devices).assert_refused(parts);
-    for command in [&["bench", "pool", "--plot"][..], &["doctor", "--plot"]] {
+    for command in [
+        &["bench", "pool", "--plot"][..],
+        &["doctor", "--plot"],
+        &["pipeline", "note", "--plot"],
+    ] {
         let with = |file| [command, &[file]].concat();
         refused(&with("FOLDER/b.pdf"), &["b.pdf", "end the name in .svg or .png"]);
         refused(&with("FOLDER/b"), &["end the name in .svg or .png"]);

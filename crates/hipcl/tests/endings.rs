@@ -19,7 +19,7 @@ fn pipe(folder: &Path, name: &str) -> PathBuf {
 fn endless(folder: &Path) -> Child {
     Command::new(env!("CARGO_BIN_EXE_hipcl"))
         .args(["pipeline", "note", "--iterations", "1000000"])
-        .args(["--json", "r.json", "--plot", "picture"])
+        .args(["--json", "r.json", "--plot", "picture.png"])
         .current_dir(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -50,7 +50,7 @@ fn a_signal_leaves_no_file_behind() {
     let all = [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL];
     for signal in all.into_iter().filter(|&signal| !is_ignored(signal)) {
         let folder = tempfile::tempdir().expect("a folder");
-        let picture = pipe(folder.path(), "picture");
+        let picture = pipe(folder.path(), "picture.png");
         let mut run = endless(folder.path());
         // Both outputs are checked before the work; this one waits for its reader.
         let reader = File::open(&picture).expect("the run opens it too");
@@ -59,7 +59,7 @@ fn a_signal_leaves_no_file_behind() {
         let status = run.wait().expect("it ends");
         assert!(!status.success());
         drop(reader);
-        assert_eq!(entries(folder.path()), ["picture"], "{signal:?}");
+        assert_eq!(entries(folder.path()), ["picture.png"], "{signal:?}");
     }
 }
 

@@ -39,6 +39,7 @@ const GPS: [&str; 8] = [
     "2",
 ];
 const OUTPUTS: [&str; 4] = ["--json", "FOLDER/r.json", "--plot", "FOLDER/r.png"];
+const VECTORS: [&str; 4] = ["--json", "FOLDER/r.json", "--plot", "FOLDER/r.svg"];
 
 const KEYS: [&str; 11] = [
     "platform",
@@ -75,14 +76,36 @@ fn check_report(report: &Value, extra: Option<(&str, &[&str])>) {
     }
 }
 
+/// The stages as text, and the map of a job that has one as a single image.
+#[track_caller]
+fn check_svg(svg: &str, report: &Value) {
+    assert!(
+        svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"),
+        "{:.200}",
+        svg
+    );
+    for stage in report["stages"].as_array().expect("a list") {
+        let name = stage["name"].as_str().expect("a name");
+        assert!(svg.lines().any(|line| line == name), "no {name}");
+    }
+    let images = svg.matches("<image ").count();
+    assert_eq!(images, usize::from(report["job"] == "radar"));
+    assert!(svg.matches("<rect ").count() < 1000, "a rectangle for each pixel");
+}
+
 #[test]
 fn jobs_verify_without_copying_and_write_report_and_picture() {
     if !ready("jobs_verify_without_copying_and_write_report_and_picture") {
         return;
     }
-    for (args, stages, extra) in [
-        (&NOTE[..], 4, None),
-        (&CAPON[..], 7, Some(("emitters", &["angle_deg", "power_db"][..]))),
+    for (args, stages, extra, outputs) in [
+        (&NOTE[..], 4, None, VECTORS),
+        (
+            &CAPON[..],
+            7,
+            Some(("emitters", &["angle_deg", "power_db"][..])),
+            OUTPUTS,
+        ),
         (
             &RADAR[..],
             7,
@@ -90,20 +113,22 @@ fn jobs_verify_without_copying_and_write_report_and_picture() {
                 "targets",
                 &["delay_samples", "range_m", "angle_deg", "amplitude_db"][..],
             )),
+            VECTORS,
         ),
     ] {
-        let run = Run::new(&[args, &OUTPUTS].concat());
+        let run = Run::new(&[args, &outputs].concat());
         assert_eq!(run.status(), Some(0), "{}{}", run.stdout(), run.stderr());
         let report = run.json("r.json");
         check_report(&report, extra);
         assert_eq!(report["verified"], true);
         assert_eq!(report["host_copies_bytes"], 0);
         assert_eq!(report["stages"].as_array().map(Vec::len), Some(stages));
-        assert!(
-            std::fs::read(run.path("r.png"))
-                .unwrap()
-                .starts_with(b"\x89PNG\r\n\x1a\n")
-        );
+        if outputs == VECTORS {
+            check_svg(&std::fs::read_to_string(run.path("r.svg")).unwrap(), &report);
+        } else {
+            let bytes = std::fs::read(run.path("r.png")).unwrap();
+            assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+        }
         assert_eq!(files(run.folder.path()).len(), 2, "only the two files asked for");
         assert!(
             run.stdout().contains("% of limit") && run.stdout().contains("verified"),

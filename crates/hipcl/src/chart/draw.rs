@@ -29,7 +29,7 @@ pub fn render(bars: &Bars, format: Format) -> Result<Vec<u8>> {
             let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
             draw(&area, &scene)?;
             drop(area);
-            encode(&pixels, scene.height)
+            encode(&pixels, size)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A chart's file.
+//! A picture's file.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ impl Format {
     }
 }
 
-/// A file for a chart, checked before the measurement and written after it, whole or not at all.
+/// A file for a picture, checked before the work and written after it, whole or not at all.
 #[derive(Debug)]
 pub struct PlotFile {
     format: Format,
@@ -54,17 +54,30 @@ impl PlotFile {
         })
     }
 
+    /// What its name asks for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// The file alone.
     pub fn file(&self) -> &OutputFile {
         &self.file
     }
 
-    /// Draws and writes.
+    /// Draws a chart and writes it.
     ///
     /// # Errors
     /// Otherwise; nothing of it is left then.
     pub fn commit(self, bars: &Bars) -> Result<()> {
         let bytes = render(bars, self.format)?;
-        self.file.commit(&bytes)
+        self.write(&bytes)
+    }
+
+    /// Writes a picture that is drawn already, in [`format`](Self::format).
+    ///
+    /// # Errors
+    /// The file cannot be written; nothing of it is left then.
+    pub fn write(self, bytes: &[u8]) -> Result<()> {
+        self.file.commit(bytes)
     }
 }

@@ -1,4 +1,4 @@
-//! Charts: what all pictures have in common, and bars as an SVG or a PNG file.
+//! Charts: what all pictures have in common, their files, and bars as a picture.
 //!
 //! | module | what it owns |
 //! |---|---|

@@ -41,9 +41,9 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// The pixels, three bytes each, as a PNG file's bytes.
-pub(crate) fn encode(pixels: &[u8], height: u32) -> Result<Vec<u8>> {
+pub(crate) fn encode(pixels: &[u8], (width, height): (u32, u32)) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, WIDTH, height);
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
     let mut writer = encoder.write_header().map_err(failed)?;
     writer.write_image_data(pixels).map_err(failed)?;

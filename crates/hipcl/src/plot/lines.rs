@@ -15,8 +15,8 @@ const MARKER: i32 = 16;
 /// Width of a character of a label and height of its line, in pixels.
 const LABEL_CELL: (i32, i32) = (9, 20);
 
-pub(super) fn draw(
-    area: &Area<'_>,
+pub(super) fn draw<B: DrawingBackend>(
+    area: &Area<B>,
     title: &str,
     (x_label, y_label): (&str, &str),
     series: &[(String, Vec<(f64, f64)>)],

@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::viridis::colour;
-use super::{Area, FAINT, INK, failed, headline, text, tick};
+use super::{Area, FAINT, INK, Raster, Rasters, failed, headline, text, tick};
 use crate::{Error, Result};
 
 /// A plane of values, row after row, the first row at `y.0`.
@@ -20,12 +20,13 @@ pub(super) struct Grid<'a> {
 /// Width of the colour bar with its numbers.
 const BAR: u32 = 110;
 
-pub(super) fn draw(
-    area: &Area<'_>,
+pub(super) fn draw<B: DrawingBackend>(
+    area: &Area<B>,
     title: &str,
     (x_label, y_label): (&str, &str),
     grid: &Grid<'_>,
     marks: &[(f64, f64, String)],
+    rasters: &mut Rasters,
 ) -> Result<()> {
     if grid.width == 0 || grid.height == 0 || grid.values.len() != grid.width * grid.height {
         let Grid {
@@ -47,9 +48,17 @@ pub(super) fn draw(
         .build_cartesian_2d(grid.x.0..grid.x.1, grid.y.0..grid.y.1)
         .map_err(failed)?;
     let plane = chart.plotting_area().dim_in_pixel();
-    let image = BitMapElement::with_owned_buffer((grid.x.0, grid.y.1), plane, pixels(grid, plane, low, high))
-        .ok_or_else(|| Error::Plot("the map has no area".into()))?;
-    chart.draw_series(std::iter::once(image)).map_err(failed)?;
+    let corner = (grid.x.0, grid.y.1);
+    let image = Raster {
+        at: chart.backend_coord(&corner),
+        size: plane,
+        pixels: pixels(grid, plane, low, high),
+    };
+    if let Some(image) = rasters.take(image) {
+        let image = BitMapElement::with_owned_buffer(corner, image.size, image.pixels)
+            .ok_or_else(|| Error::Plot("the map has no area".into()))?;
+        chart.draw_series(std::iter::once(image)).map_err(failed)?;
+    }
     let (span_x, span_y) = (grid.x.1 - grid.x.0, grid.y.1 - grid.y.0);
     chart
         .configure_mesh()
@@ -130,7 +139,7 @@ fn pixels(grid: &Grid<'_>, (columns, rows): (u32, u32), low: f32, high: f32) -> 
     bytes
 }
 
-fn bar(area: &Area<'_>, low: f32, high: f32) -> Result<()> {
+fn bar<B: DrawingBackend>(area: &Area<B>, low: f32, high: f32) -> Result<()> {
     let (top, bottom) = (64, area.dim_in_pixel().1 as i32 - 72);
     for y in top..bottom {
         let [r, g, b] = colour((bottom - 1 - y) as f32 / (bottom - 1 - top) as f32);

@@ -14,7 +14,7 @@ const LEFT: i32 = 250;
 const RIGHT: i32 = 30;
 const TOP: i32 = 70;
 
-pub(super) fn draw(area: &Area<'_>, report: &Report) -> Result<()> {
+pub(super) fn draw<B: DrawingBackend>(area: &Area<B>, report: &Report) -> Result<()> {
     let (width, _) = area.dim_in_pixel();
     let right = width as i32 - RIGHT;
     let stages: f64 = report.stages.iter().map(|stage| stage.median_us).sum();
