@@ -26,16 +26,22 @@ pub struct Package {
     stem: String,
 }
 
-/// Packs every crate that is published, and builds each from what came of it.
+/// Packs every crate that is published, and builds each from its `.crate` file: unpacked beside the others in a folder
+/// outside of the workspace, so that neither its files nor cargo's settings in it help.
 ///
 /// # Errors
 /// [`Error::Failed`] with everything that a package lacks, or what does not build without the workspace.
 pub fn run(workspace: &Workspace) -> Result<()> {
     let packages = check(workspace)?;
-    let folder = folder(workspace);
-    packages
-        .iter()
-        .try_for_each(|package| build(workspace, package, &packages, &folder))
+    let folder = tempfile::tempdir().map_err(|error| Error::io("a temporary folder", error))?;
+    for package in &packages {
+        unpack(workspace, package, folder.path())?;
+    }
+    for package in &packages {
+        build(workspace, package, &packages, folder.path())?;
+    }
+    println!("{} packages build, each from its .crate file alone", packages.len());
+    Ok(())
 }
 
 /// What takes seconds: the manifests, and what the packages hold.
@@ -57,7 +63,7 @@ pub fn check(workspace: &Workspace) -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Where the packages are unpacked.
+/// Where the packages are unpacked to look at their files.
 fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target().join("package-alone")
 }
