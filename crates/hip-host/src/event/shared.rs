@@ -46,7 +46,7 @@ struct Page {
     recording: AtomicU64,
     /// Each a [`Slot`] of the recording whose number leads there.
     slots: [AtomicU64; SLOTS],
-    /// For each slot the last [`RecordingId`] that failed, which outlives its time in the slot.
+    /// For each slot which of its last 64 recordings failed, a bit each: a wait may ask when others have had the slot.
     failed: [AtomicU64; SLOTS],
     /// The processes that may record, each for good; 0 for none.
     processes: [AtomicU64; PROCESSES],
@@ -72,6 +72,11 @@ impl RecordingId {
 
     fn slot(self) -> usize {
         (self.number() % SLOTS as u64) as usize
+    }
+
+    /// Its bit among those of its slot.
+    fn bit(self) -> u64 {
+        1 << (self.number() / SLOTS as u64 % u64::from(u64::BITS))
     }
 
     fn place(self) -> usize {
@@ -210,11 +215,11 @@ impl Counters {
     }
 
     fn fail(&self, recording: RecordingId) {
-        self.page().failed[recording.slot()].fetch_max(recording.0, Ordering::AcqRel);
+        self.page().failed[recording.slot()].fetch_or(recording.bit(), Ordering::AcqRel);
     }
 
     fn has_failed(&self, recording: RecordingId) -> bool {
-        self.page().failed[recording.slot()].load(Ordering::Acquire) == recording.0
+        self.page().failed[recording.slot()].load(Ordering::Acquire) & recording.bit() != 0
     }
 
     /// The last recording, if there is one.
@@ -302,6 +307,8 @@ impl Recording {
 
     /// The stream got there.
     pub(super) fn reach(&self) {
+        let failed = &self.counters.page().failed[self.id.slot()];
+        failed.fetch_and(!self.id.bit(), Ordering::AcqRel);
         self.end();
     }
 
@@ -439,16 +446,24 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_after_its_slot_was_taken_again() {
+    fn an_outcome_is_told_after_others_had_the_slot() {
         let counters = counters();
+        let fail_all = || (0..SLOTS).for_each(|_| drop(counters.take().unwrap()));
+        let reach_all = || reach_all(&counters, SLOTS);
         let (failed, reached) = (counters.take().unwrap(), counters.take().unwrap());
         let ids = (failed.id(), reached.id());
         reached.reach();
         drop(failed);
-        for _ in 0..3 {
+        for turn in 0..63 {
             assert_eq!(counters.is_done(ids.0), Err(hipError_t::hipErrorLaunchFailure));
             assert!(counters.is_done(ids.1).unwrap());
-            reach_all(&counters, SLOTS);
+            if turn % 3 == 0 { reach_all() } else { fail_all() }
+        }
+        // From here on a bit is another's, whose recording failed or not.
+        for _ in 0..SLOTS {
+            let recording = counters.take().unwrap();
+            recording.reach();
+            assert!(counters.is_done(recording.id()).unwrap());
         }
     }
 

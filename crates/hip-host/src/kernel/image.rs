@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use hip_sys::hipError_t;
@@ -227,13 +228,23 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     };
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes)?;
-    // The loader maps the file, so who opened it by this process's list of descriptors would change code that runs. An
-    // unnamed file takes no seal.
-    let _ = fcntl_add_seals(
-        &file,
-        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
-    );
+    // The loader maps the file, so a program that opens it by the process's list of descriptors would change code that
+    // runs. An unnamed file takes no seal.
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    if fcntl_add_seals(&file, seals).is_ok() {
+        check_written(&file, bytes)?;
+    }
     Ok(file.into())
+}
+
+/// That the file holds these bytes and no others: it could be written until it was sealed.
+fn check_written(file: &std::fs::File, bytes: &[u8]) -> std::io::Result<()> {
+    let mut written = vec![0; bytes.len()];
+    file.read_exact_at(&mut written, 0)?;
+    match file.metadata()?.len() == bytes.len() as u64 && written == bytes {
+        true => Ok(()),
+        false => Err(std::io::Error::other("its file was changed while it was written")),
+    }
 }
 
 impl Image {
@@ -306,5 +317,15 @@ mod tests {
         let again = std::fs::OpenOptions::new().write(true).open(&path);
         assert!(again.and_then(|mut file| file.write_all(b"no code")).is_err());
         assert_eq!(std::fs::read(path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn code_that_was_changed_before_it_was_sealed_is_not_loaded() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"module").unwrap();
+        assert!(check_written(&file, b"module").is_ok());
+        for other in [&b"Module"[..], b"modul", b"modules", b""] {
+            assert!(check_written(&file, other).is_err());
+        }
     }
 }
