@@ -338,6 +338,26 @@ fn a_word_that_a_kernel_takes_back_is_given_up_again() {
     assert!(matches!(error, Error::HandoffTimeout { .. }), "{error}");
 }
 
+#[test]
+fn a_hand_off_that_many_others_follow_fails_with_its_word() {
+    let bridge = bridge();
+    let rescue = bridge.stream().expect("a stream");
+    let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
+    let enrolled = || {
+        let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
+        assert!(word.enrol(&ticket));
+        ticket
+    };
+    let stuck = enrolled();
+    // More than are kept without a look.
+    for _ in 0..100 {
+        assert!(!enrolled().resolve(Ok(())));
+    }
+    word.give_up().expect("given up");
+    let error = stuck.outcome().take_error().expect("it failed with the word");
+    assert_eq!(error.to_string(), PARTIES.failed(Error::Ungated).to_string());
+}
+
 #[cfg(feature = "vulkan")]
 #[test]
 fn a_failed_hand_off_signals_once_in_the_place_of_the_side_that_failed() {
