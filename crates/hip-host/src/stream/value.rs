@@ -94,6 +94,20 @@ pub(crate) fn poll(done: impl Fn() -> bool) {
     }
 }
 
+/// Waits until `is_reached`, which is not asked any more once the commands have ended: OpenCL's memory, in which the word
+/// may lie, is freed next.
+fn wait_before(ended: impl Fn() -> bool, is_reached: impl Fn() -> bool) -> Result {
+    let outcome = Cell::new(Ok(()));
+    poll(|| {
+        if ended() {
+            outcome.set(Err(hipError_t::hipErrorDeinitialized));
+            return true;
+        }
+        is_reached()
+    });
+    outcome.get()
+}
+
 fn wait(
     call: &'static str,
     stream: hipStream_t,
@@ -117,18 +131,11 @@ fn wait(
             _ => return Err(hipError_t::hipErrorInvalidValue),
         };
         let work = Box::new(move || {
-            let is_reached = Cell::new(false);
-            poll(|| {
+            let is_reached = || {
                 let _open = sealed::open();
-                // OpenCL's memory, in which the word may lie, is freed next.
-                let ended = COMMANDS.have_ended();
-                is_reached.set(!ended && reached(word.load() & mask, value, mask));
-                ended || is_reached.get()
-            });
-            match is_reached.get() {
-                true => Ok(()),
-                false => Err(hipError_t::hipErrorDeinitialized),
-            }
+                reached(word.load() & mask, value, mask)
+            };
+            wait_before(|| COMMANDS.have_ended(), is_reached)
         });
         stream.submit_waiting(call, Vec::new(), work).map(|_| ())
     })
@@ -186,4 +193,22 @@ pub(crate) unsafe extern "C" fn stream_write_value64(
     _flags: c_uint,
 ) -> hipError_t {
     write("hipStreamWriteValue64", stream, (ptr, 8), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_the_end_of_the_process_cuts_short_fails_and_reads_no_memory() {
+        let turns = Cell::new(0);
+        let ended = || turns.replace(turns.get() + 1) == 3;
+        let is_reached = || {
+            assert!(turns.get() <= 3, "the memory may be freed");
+            false
+        };
+        assert_eq!(wait_before(ended, is_reached), Err(hipError_t::hipErrorDeinitialized));
+        assert_eq!(wait_before(|| false, || turns.replace(turns.get() + 1) == 9), Ok(()));
+        assert_eq!(turns.get(), 10);
+    }
 }

@@ -314,17 +314,18 @@ fn hand_offs_under_way_fail_before_their_word_is_given_up() {
     assert!(!is_enrolled, "no stream may wait for the word any more");
 }
 
+fn enrolled(word: &Arc<Word>) -> Arc<Ticket> {
+    let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(word)));
+    assert!(word.enrol(&ticket));
+    ticket
+}
+
 #[test]
 fn a_word_that_a_kernel_takes_back_is_given_up_again() {
     let bridge = bridge();
     let rescue = bridge.stream().expect("a stream");
     let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
-    let ticket = || {
-        let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
-        assert!(word.enrol(&ticket));
-        ticket
-    };
-    let (good, late, behind) = (ticket(), ticket(), ticket());
+    let [good, late, behind] = [(); 3].map(|()| enrolled(&word));
     assert!(!good.resolve(Ok(())));
     assert!(late.resolve(Err(PARTIES.late(Duration::from_secs(1)))));
     late.rescue();
@@ -343,15 +344,10 @@ fn a_hand_off_that_many_others_follow_fails_with_its_word() {
     let bridge = bridge();
     let rescue = bridge.stream().expect("a stream");
     let word = Arc::new(Word::new(bridge.core(), &rescue).expect("a word"));
-    let enrolled = || {
-        let ticket = Ticket::new(PARTIES, Hold::Word(Arc::clone(&word)));
-        assert!(word.enrol(&ticket));
-        ticket
-    };
-    let stuck = enrolled();
+    let stuck = enrolled(&word);
     // More than are kept without a look.
     for _ in 0..100 {
-        assert!(!enrolled().resolve(Ok(())));
+        assert!(!enrolled(&word).resolve(Ok(())));
     }
     word.give_up().expect("given up");
     let error = stuck.outcome().take_error().expect("it failed with the word");
