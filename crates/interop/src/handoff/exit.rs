@@ -59,8 +59,7 @@ fn register(new: Joined) {
         }
     }
     let mut joined = JOINED.lock();
-    let known = |one: &Joined| one.platform == new.platform && one.opencl == new.opencl;
-    if !joined.iter().any(known) {
+    if !joined.iter().any(|known| known.has_drivers_of(&new)) {
         joined.push(new);
         // Without memory for one more handler the process ends as it would without this.
         let _ = atexit(at_exit);
@@ -69,6 +68,13 @@ fn register(new: Joined) {
 
 unsafe extern "C" {
     safe fn atexit(handler: extern "C" fn()) -> c_int;
+}
+
+impl Joined {
+    /// Whether what ends these drivers' work ends the other's.
+    fn has_drivers_of(&self, other: &Self) -> bool {
+        self.platform == other.platform && self.opencl == other.opencl
+    }
 }
 
 impl Calls {
@@ -154,6 +160,20 @@ mod tests {
         let owned = Owned(tell);
         calls.make(move || drop(owned));
         assert_eq!(told.recv(), Ok("dropped"));
+    }
+
+    #[test]
+    fn each_pair_of_drivers_gets_a_handler() {
+        let joined = |platform, opencl| Joined {
+            platform,
+            opencl,
+            hooks: None,
+        };
+        let one = joined(Platform::Host, 1);
+        assert!(one.has_drivers_of(&joined(Platform::Host, 1)));
+        assert!(!one.has_drivers_of(&joined(Platform::Host, 2)));
+        assert!(!one.has_drivers_of(&joined(Platform::Amd, 1)));
+        assert!(!one.has_drivers_of(&joined(Platform::Amd, 2)));
     }
 
     #[test]
