@@ -30,6 +30,7 @@ pub(crate) unsafe extern "C" fn module_launch_kernel(
         // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters, or for an ended
         // list of pairs.
         let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
+        kernel.check_reach(stream.device())?;
         stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
     })
 }
@@ -55,6 +56,7 @@ pub(crate) unsafe extern "C" fn module_launch_cooperative_kernel(
         // SAFETY: HIP asks the C caller for a pointer to a value for each of the kernel's parameters.
         let kernel = unsafe { Kernel::read(function, sizes, shared_bytes, params, extra) }?;
         let kernel = kernel.into_cooperative()?;
+        kernel.check_reach(stream.device())?;
         stream.issue(CALL, Operation::Kernel(kernel)).map(|_| ())
     })
 }

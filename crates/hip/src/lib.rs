@@ -148,6 +148,6 @@ pub use memory::{DeviceMemory, DeviceMemoryMut};
 pub use pointer::{MemoryKind, PointerInfo};
 pub use rect::Rect;
 pub use runtime::{Runtime, Versions};
-pub use shared::{Exporter, ExternalMemory, ExternalSemaphore, IpcEvent, IpcMemory, VirtualMemory};
+pub use shared::{Exporter, ExternalMemory, ExternalSemaphore, IpcEvent, IpcMemory, VirtualAccess, VirtualMemory};
 pub use slice::{DeviceSlice, DeviceSliceMut};
 pub use stream::{Completion, Stream};

@@ -61,6 +61,68 @@ fn a_kernel_of_one_device_works_on_the_memory_of_a_peer() {
     assert_eq!(seen, [5; 32]);
 }
 
+/// Peer access as `hipDeviceEnablePeerAccess` gives it does not cover mappings: each lets the devices in by itself.
+#[test]
+fn a_kernel_of_one_device_works_on_the_virtual_memory_of_a_peer() {
+    let Some((first, second)) = two_devices() else {
+        return;
+    };
+    second.enable_access(&first).unwrap();
+    let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
+    let source = "extern \"C\" __global__ void add(int *x, const int *y) { x[threadIdx.x] += y[threadIdx.x]; }";
+    let add = Program::new(source).compile(&second).unwrap().function("add").unwrap();
+    let memory = first.virtual_memory(32 * 4).unwrap();
+    let access = memory.access();
+    let mut x = memory.into_buffer::<i32>().unwrap();
+    let mut y = first.virtual_memory(32 * 4).unwrap().into_buffer::<i32>().unwrap();
+    x.copy_from_slice(&here, &[1; 32]).unwrap();
+    y.copy_from_slice(&here, &[2; 32]).unwrap();
+    let config = LaunchConfig::linear(32, 32).unwrap();
+    access.enable(&second).unwrap();
+    for _ in 0..2 {
+        let args = (x.on_peer_mut(&there).unwrap(), y.on_peer(&there).unwrap());
+        // SAFETY: 32 threads on 32 elements.
+        unsafe { add.launch(&there, config, &[&args.0, &args.1]) }.unwrap();
+    }
+    let mut seen = [0; 32];
+    x.copy_to_slice(&here, &mut seen).unwrap();
+    assert_eq!(seen, [5; 32], "and the memory's own device still reaches it");
+    let other = common::device();
+    assert!(matches!(access.enable(&other), Err(Error::WrongDevice { .. })));
+}
+
+/// A GPU's kernel would fault, which ends the process; the software device refuses the launch.
+#[test]
+fn a_kernel_of_a_device_that_was_not_let_in_is_refused() {
+    let Some((first, second)) = two_devices() else {
+        return;
+    };
+    if !common::on_host() {
+        return;
+    }
+    second.enable_access(&first).unwrap();
+    let (here, there) = (first.stream().unwrap(), second.stream().unwrap());
+    let source = "extern \"C\" __global__ void set(int *x) { x[threadIdx.x] = 7; }";
+    let set = Program::new(source).compile(&second).unwrap().function("set").unwrap();
+    let config = LaunchConfig::linear(32, 32).unwrap();
+    let memory = first.virtual_memory(32 * 4).unwrap();
+    let access = memory.access();
+    let mut x = memory.into_buffer::<i32>().unwrap();
+    let pointer = x.on_mut(&here).unwrap().as_mut_ptr();
+    // SAFETY: 32 elements that nothing else uses; whether the device reaches them is the question.
+    let slice = unsafe { hip::DeviceSliceMut::from_raw_parts(pointer, 32, &there) };
+    // SAFETY: 32 threads on 32 elements.
+    let launch = || unsafe { set.launch(&there, config, &[&slice]) };
+    let refused = launch().unwrap_err();
+    assert!(refused.to_string().contains("hipErrorIllegalAddress"), "{refused}");
+    access.enable(&second).unwrap();
+    launch().unwrap();
+    there.synchronize().unwrap();
+    let mut seen = [0; 32];
+    x.copy_to_slice(&here, &mut seen).unwrap();
+    assert_eq!(seen, [7; 32]);
+}
+
 #[test]
 fn enabling_access_again_leaves_no_last_error() {
     let Some((first, second)) = two_devices() else {

@@ -1,8 +1,8 @@
 //! Access of one device to another's memory.
 //!
 //! All devices of the model share one address space, so every pair can. Whether the program enabled it decides what
-//! rocBLAS, rocSOLVER and a stream's words may touch (`memory::reach`). Pointers inside kernels are raw: one that uses
-//! a peer's memory without that is not caught.
+//! rocBLAS, rocSOLVER, a stream's words and the parameters of kernels may touch (`memory::reach`). Pointers that a
+//! kernel finds elsewhere are raw: one that uses a peer's memory without that is not caught.
 
 use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicU64, Ordering};

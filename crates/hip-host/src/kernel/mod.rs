@@ -29,9 +29,10 @@ use hip_sys::{hipError_t, hipFunction_t};
 pub(crate) use image::{Image, LoadError};
 use parking_lot::Mutex;
 
-use crate::device::{MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
+use crate::device::{self, Device, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS_PER_BLOCK};
 use crate::ending::COMMANDS;
 use crate::error::Result;
+use crate::memory::{reach, registry};
 use crate::work::Task;
 use crate::{log, workers};
 
@@ -66,6 +67,23 @@ impl Arguments {
             let to = self.0.as_mut_ptr().cast::<u8>().add(parameter.offset as usize);
             std::ptr::copy_nonoverlapping(from.cast::<u8>(), to, parameter.bytes as usize);
         }
+    }
+
+    /// The parameter's value, if it may be an address.
+    fn address(&self, parameter: &Parameter) -> Option<usize> {
+        let (offset, bytes) = (parameter.offset as usize, parameter.bytes as usize);
+        if bytes != size_of::<usize>() {
+            return None;
+        }
+        // SAFETY: `new` made room for every parameter's offset and size.
+        Some(unsafe {
+            self.0
+                .as_ptr()
+                .cast::<u8>()
+                .add(offset)
+                .cast::<usize>()
+                .read_unaligned()
+        })
     }
 
     /// Reads `void* kernelParams[]`.
@@ -241,6 +259,34 @@ impl Kernel {
             cooperative: false,
             arguments: Arc::new(arguments),
         })
+    }
+
+    /// That `device` reaches the memory that the parameters point to. On a GPU the kernel would fault. A pointer inside a
+    /// structure or in memory is not looked at.
+    pub(crate) fn check_reach(&self, device: &Device) -> Result {
+        // One device reaches all there is.
+        if device::all().len() < 2 {
+            return Ok(());
+        }
+        let function = function::find(self.function as hipFunction_t)?;
+        let addresses = function
+            .parameters()
+            .iter()
+            .filter_map(|parameter| self.arguments.address(parameter));
+        for address in addresses {
+            if let Some(memory) = registry::find(address).filter(|memory| !reach::reaches(device, memory)) {
+                log::refused(
+                    "hipModuleLaunchKernel",
+                    format_args!(
+                        "device {} has no access to {address:#x}, memory of device {}: let it in by \
+                         hipDeviceEnablePeerAccess, or for mapped memory by hipMemSetAccess",
+                        device.ordinal, memory.device.ordinal
+                    ),
+                );
+                return Err(hipError_t::hipErrorIllegalAddress);
+            }
+        }
+        Ok(())
     }
 
     /// The work, if the function's module is still loaded.

@@ -1,10 +1,9 @@
-use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::MemPool;
 use crate::call::call;
-use crate::{Device, Result, Stream};
+use crate::{Device, Error, Result, Stream};
 
 /// Where a buffer's memory came from, which decides how it is freed.
 pub(crate) enum Backing {
@@ -17,7 +16,24 @@ pub(crate) enum Backing {
         pool: Option<MemPool>,
     },
     /// A mapping, released by the destructor of its last owner.
-    Mapped(Option<Arc<dyn Any + Send + Sync>>),
+    Mapped(Option<Arc<dyn Mapping>>),
+}
+
+/// Owns a mapping, and ends it when dropped.
+pub(crate) trait Mapping: Send + Sync {
+    /// Lets another device use it.
+    fn let_in(&self, _peer: &Device) -> Result<()> {
+        Err(out_of_reach())
+    }
+}
+
+/// That peers cannot reach memory of this kind.
+pub(crate) fn out_of_reach() -> Error {
+    Error::NotSupported {
+        what: "a peer's access to this buffer",
+        reason: "peer access covers only memory of `Device::alloc` and `Device::virtual_memory`; copy with \
+                 `copy_from_peer`",
+    }
 }
 
 impl Backing {

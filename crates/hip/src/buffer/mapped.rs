@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{Backing, DeviceBuffer};
+use super::{Backing, DeviceBuffer, Mapping};
 use crate::stream::Uses;
 use crate::{Device, Error, Result};
 
@@ -22,7 +22,7 @@ pub(crate) unsafe fn view<T: Pod>(
     bytes: usize,
     offset: usize,
     len: usize,
-    owner: Arc<dyn std::any::Any + Send + Sync>,
+    owner: Arc<dyn Mapping>,
 ) -> Result<DeviceBuffer<T>> {
     let end = len
         .checked_mul(size_of::<T>())

@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-pub(crate) use backing::Backing;
+pub(crate) use backing::{Backing, Mapping};
 use bytemuck::Pod;
 pub(crate) use mapped::view;
 pub use pool::{MemPool, PoolUsage};

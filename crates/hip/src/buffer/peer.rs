@@ -5,10 +5,11 @@ use std::ffi::c_void;
 use bytemuck::Pod;
 use hip_sys::hipError_t;
 
+use super::backing::out_of_reach;
 use super::{Backing, DeviceBuffer};
 use crate::call::{call, code};
 use crate::slice::{Origin, kind, same_len};
-use crate::{Device, DeviceSlice, DeviceSliceMut, Error, Result, Stream};
+use crate::{Device, DeviceSlice, DeviceSliceMut, Result, Stream};
 
 impl Device {
     /// Whether kernels of this device could reach the memory of `other`. A device is not a peer of itself.
@@ -70,6 +71,9 @@ impl Device {
 impl<T: Pod> DeviceBuffer<T> {
     /// Copies all of `source`, which is on another device, in order of `stream`, which is of this buffer's device and
     /// waits for the last write. The host does not wait. The devices need not be peers.
+    ///
+    /// The data goes through the host where the stream's device does not reach the source. That is so for memory of
+    /// [`Device::virtual_memory`] until it was let in ([`VirtualAccess::enable`](crate::VirtualAccess::enable)).
     ///
     /// # Errors
     ///
@@ -167,7 +171,8 @@ impl<T> DeviceBuffer<T> {
     ///
     /// # Errors
     ///
-    /// The stream's device is no peer, or the memory is not from [`Device::alloc`], the only kind that peers can reach.
+    /// The stream's device is no peer, or the memory is from neither [`Device::alloc`] nor
+    /// [`Device::virtual_memory`], the kinds that peers can reach.
     pub fn on_peer<'a>(&'a self, stream: &'a Stream) -> Result<DeviceSlice<'a, T>> {
         self.reach(stream)?;
         self.uses.read_on(stream)?;
@@ -196,15 +201,12 @@ impl<T> DeviceBuffer<T> {
     }
 
     fn reach(&self, stream: &Stream) -> Result<()> {
-        if !matches!(self.backing(), Backing::Device) {
-            return Err(Error::NotSupported {
-                what: "a peer's access to this buffer",
-                reason: "peer access covers only memory of `Device::alloc`; copy with `copy_from_peer`",
-            });
+        let peer = stream.device();
+        match self.backing() {
+            Backing::Device if peer == self.device() => Ok(()),
+            Backing::Device => peer.enable_access(self.device()),
+            Backing::Mapped(Some(mapping)) => mapping.let_in(peer),
+            Backing::Mapped(None) | Backing::Ordered { .. } => Err(out_of_reach()),
         }
-        if stream.device() == self.device() {
-            return Ok(());
-        }
-        stream.device().enable_access(self.device())
     }
 }

@@ -10,7 +10,7 @@ use hip_sys::{
     hipExternalMemoryHandleType,
 };
 
-use crate::buffer::view;
+use crate::buffer::{Mapping, view};
 use crate::call::call;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Result};
@@ -176,6 +176,8 @@ fn destroy(device: &Device, raw: hipExternalMemory_t) -> Result<()> {
         )
     }
 }
+
+impl Mapping for Core {}
 
 impl Drop for Core {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use hip_sys::{hipIpcEventHandle_t, hipIpcMemHandle_t};
 
-use crate::buffer::{Backing, view};
+use crate::buffer::{Backing, Mapping, view};
 use crate::call::call;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Event, Result};
@@ -144,6 +144,8 @@ struct Opened {
 unsafe impl Send for Opened {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Opened {}
+
+impl Mapping for Opened {}
 
 impl Drop for Opened {
     fn drop(&mut self) {

@@ -8,4 +8,4 @@ mod virtual_memory;
 pub use external::ExternalMemory;
 pub use ipc::{IpcEvent, IpcMemory};
 pub use semaphore::ExternalSemaphore;
-pub use virtual_memory::{Exporter, VirtualMemory};
+pub use virtual_memory::{Exporter, VirtualAccess, VirtualMemory};

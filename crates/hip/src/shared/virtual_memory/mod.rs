@@ -1,15 +1,19 @@
+mod access;
+
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::{fmt, ptr};
 
+pub use access::VirtualAccess;
 use bytemuck::Pod;
 use hip_sys::{
-    hipMemAccessDesc, hipMemAccessFlags, hipMemAllocationGranularity_flags, hipMemAllocationHandleType,
-    hipMemAllocationProp, hipMemGenericAllocationHandle_t,
+    hipMemAllocationGranularity_flags, hipMemAllocationHandleType, hipMemAllocationProp,
+    hipMemGenericAllocationHandle_t,
 };
+use parking_lot::Mutex;
 
-use crate::buffer::view;
+use crate::buffer::{Mapping, view};
 use crate::call::call;
 use crate::layout::not_null;
 use crate::{Device, DeviceBuffer, Error, Result};
@@ -17,6 +21,8 @@ use crate::{Device, DeviceBuffer, Error, Result};
 const FILE_DESCRIPTOR: hipMemAllocationHandleType = hipMemAllocationHandleType::hipMemHandleTypePosixFileDescriptor;
 
 /// Device memory that other processes and APIs can map by a file descriptor.
+///
+/// It is mapped for its own device. [`DeviceBuffer::on_peer`] and [`access`](Self::access) let others reach it.
 ///
 /// [`into_buffer`](Self::into_buffer) makes it a [`DeviceBuffer`]; export the descriptor before, or take an
 /// [`exporter`](Self::exporter) along:
@@ -49,6 +55,8 @@ struct Core {
     handle: hipMemGenericAllocationHandle_t,
     address: *mut c_void,
     mapped: bool,
+    /// Ordinals of those that may use the mapping.
+    devices: Mutex<Vec<usize>>,
 }
 
 // SAFETY: a handle and an address, neither of which belongs to a thread.
@@ -166,6 +174,7 @@ impl VirtualMemory {
             handle,
             address: ptr::null_mut(),
             mapped: false,
+            devices: Mutex::default(),
         };
         let runtime = device.runtime();
         let mut address = ptr::null_mut();
@@ -187,20 +196,7 @@ impl VirtualMemory {
             )?;
         }
         core.mapped = true;
-        let mut access = hipMemAccessDesc {
-            flags: hipMemAccessFlags::hipMemAccessFlagsProtReadWrite,
-            ..hipMemAccessDesc::default()
-        };
-        access.location.type_ = hip_sys::hipMemLocationType::hipMemLocationTypeDevice;
-        access.location.id = device.index();
-        // SAFETY: the range is mapped, and one description is given.
-        unsafe {
-            call!(
-                runtime,
-                hipMemSetAccess(address, mapped_bytes, &access, 1),
-                "hipMemSetAccess({address:?}, {mapped_bytes} bytes)"
-            )?;
-        }
+        core.open_to(device)?;
         Ok(Self { core: Arc::new(core) })
     }
 
@@ -238,6 +234,12 @@ impl VirtualMemory {
         Exporter {
             core: self.core.clone(),
         }
+    }
+
+    /// A value that lets other devices reach the memory later, when it is a buffer.
+    #[must_use]
+    pub fn access(&self) -> VirtualAccess {
+        VirtualAccess::new(self.core.clone())
     }
 
     /// All of the memory as elements; bytes that make no whole element are left over.
@@ -291,6 +293,12 @@ impl Core {
         }
         // SAFETY: a new descriptor that is ours.
         Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+impl Mapping for Core {
+    fn let_in(&self, peer: &Device) -> Result<()> {
+        self.open_to(peer)
     }
 }
 
