@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once, OnceLock, mpsc};
+use std::time::Duration;
 
 use interop::{Bridge, Bridges, Carrier, Error, Link, Options, Peer, PeerError, PeerPath, Route, Shared};
 use platform::Selection;
@@ -137,17 +138,22 @@ fn a_copy_comes_after_the_writer_and_before_the_next_one() {
     assert_eq!(contents(&source), words(9));
 }
 
+/// A pool's memory: no enabling of peers covers it.
+fn of_a_pool(bridge: &Bridge) -> Shared<u32> {
+    let pool = bridge.hip_device().default_mem_pool().expect("a pool");
+    let stream = bridge.main_stream();
+    let mut memory = pool.alloc::<u32>(stream, LEN).expect("memory");
+    let ptr = memory.on_mut(stream).expect("access").as_mut_ptr();
+    // SAFETY: the memory is the owner's, and nothing else uses it.
+    unsafe { bridge.adopt_hip(ptr, LEN, memory) }.expect("adopted")
+}
+
 #[test]
 fn memory_that_other_code_allocated_is_copied_and_not_reached_in_place() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
-    let (here, there) = (first.stream().expect("a stream"), second.stream().expect("a stream"));
-    // A pool's: no enabling of peers covers it.
-    let pool = first.hip_device().default_mem_pool().expect("a pool");
-    let mut memory = pool.alloc::<u32>(&here, LEN).expect("memory");
-    let ptr = memory.on_mut(&here).expect("access").as_mut_ptr();
-    // SAFETY: the memory is the owner's, and nothing else uses it.
-    let mut source = unsafe { first.adopt_hip(ptr, LEN, memory) }.expect("adopted");
+    let there = second.stream().expect("a stream");
+    let mut source = of_a_pool(&first);
     source.upload(&words(5)).expect("an upload");
     let error = peer.hip(&source, &there).expect_err("not reached");
     assert!(matches!(error, Error::NoPeer { .. }), "{error}");
@@ -171,8 +177,9 @@ fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
     .and_then(|module| module.function("sum"))
     .expect("a kernel");
     let expected = words(5).into_iter().fold(0, u32::wrapping_add);
-    for route in [Route::HipPointer, Route::SvmCoarse] {
-        let mut source = first.alloc_on::<u32>(route, LEN).expect("memory");
+    let on = |route| first.alloc_on::<u32>(route, LEN).expect("memory");
+    let exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
+    for mut source in [on(Route::HipPointer), on(Route::SvmCoarse), exportable] {
         source.upload(&words(5)).expect("an upload");
         let mut out = second.hip_device().alloc_zeroed::<u32>(1).expect("memory");
         {
@@ -184,11 +191,96 @@ fn kernels_of_one_device_read_the_memory_of_the_other_in_place() {
         }
         let mut sum = [0];
         out.copy_to_slice(&stream, &mut sum).expect("a copy");
-        assert_eq!(sum, [expected], "{route}");
+        assert_eq!(sum, [expected], "{source:?}");
     }
+}
+
+/// The second device's part and the first one's are written at once, by kernels: neither waits for the other.
+#[test]
+fn kernels_of_both_devices_write_their_parts_of_one_buffer() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let (here, there) = (first.stream().expect("a stream"), second.stream().expect("a stream"));
+    let add = |bridge: &Bridge| {
+        hip::rtc::Program::new(
+            "extern \"C\" __global__ void add(unsigned int *x, unsigned int n, unsigned int y) {
+                unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+                if (i < n) x[i] += y;
+            }",
+        )
+        .compile(bridge.hip_device())
+        .and_then(|module| module.function("add"))
+        .expect("a kernel")
+    };
+    let launch = |kernel: &hip::Function, stream: &hip::Stream, mut x: hip::DeviceSliceMut<'_, u32>, y: u32| {
+        let (config, len) = (hip::LaunchConfig::linear(x.len(), 256).expect("a grid"), x.len() as u32);
+        let x = x.reborrow();
+        // SAFETY: the kernel stays below the count.
+        unsafe { kernel.launch(stream, config, &[&x, &len, &y]) }.expect("a launch");
+    };
+    let (add_here, add_there) = (add(&first), add(&second));
+    let on = |route| first.alloc_on::<u32>(route, LEN).expect("memory");
     let exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
-    let error = peer.hip(&exportable, &stream).expect_err("not reached");
-    assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+    for mut memory in [on(Route::HipPointer), on(Route::SvmCoarse), exportable] {
+        memory.upload(&words(3)).expect("an upload");
+        let route = memory.route();
+        let (open, opened) = mpsc::channel::<()>();
+        here.host_function(move || {
+            let _: Result<(), _> = opened.recv();
+        })
+        .expect("a gate");
+        {
+            let (mut left, mut right) = memory.split_at_mut(LEN / 2).expect("parts");
+            let mut ours = left.hip_mut(&here).expect("access");
+            launch(&add_here, &here, ours.slice_mut(), 1);
+            let mut theirs = peer.hip_part_mut(&mut right, &there).expect("access");
+            launch(&add_there, &there, theirs.slice_mut(), 2);
+            let begin = std::time::Instant::now();
+            while !there.is_idle().expect("asked") {
+                // Ends what it would wait for, so that a failure is no hang.
+                if begin.elapsed() > Duration::from_secs(60) {
+                    drop(open);
+                    panic!("{route}: waits for the other part");
+                }
+                std::thread::yield_now();
+            }
+        }
+        drop(open);
+        {
+            // The whole: after both.
+            let mut whole = peer.hip_mut(&mut memory, &there).expect("access");
+            launch(&add_there, &there, whole.slice_mut(), 10);
+        }
+        let sum = |i: usize| words(3)[i].wrapping_add(if i < LEN / 2 { 11 } else { 12 });
+        let expected: Vec<u32> = (0..LEN).map(sum).collect();
+        let part = memory.part(1..LEN).expect("a part");
+        let read = peer.hip_part(&part, &there).expect("access");
+        let (second_word, len) = (read.slice().as_ptr().addr(), read.slice().len());
+        drop(read);
+        assert_eq!(contents(&memory), expected, "{memory:?}");
+        let (_, address) = memory.addresses().expect("both are known");
+        assert_eq!((second_word, len), (address + 4, LEN - 1));
+    }
+}
+
+/// HIP's copies from a mapping that the copying device does not reach go through the host.
+#[test]
+fn a_copy_lets_its_device_reach_a_mapping() {
+    let [first, second] = open();
+    let peer = first.peer(&second).expect("peers");
+    let stream = second.stream().expect("a stream");
+    let mut source = first.alloc_exportable::<u32>(LEN).expect("memory");
+    source.upload(&words(5)).expect("an upload");
+    let mut destination = second.alloc_on::<u32>(Route::HipPointer, LEN).expect("memory");
+    let (_, address) = source.addresses().expect("both are known");
+    let word = std::ptr::with_exposed_provenance_mut::<u32>(address);
+    // SAFETY: an aligned word of living memory, which holds this value already.
+    let reaches = || unsafe { stream.write_word(word, words(5)[0]) }.is_ok();
+    assert!(!reaches(), "only the memory's own device does so far");
+    peer.copy(&source, &mut destination, &stream).expect("a copy");
+    assert!(reaches());
+    assert_eq!(contents(&destination), words(5));
+    assert_eq!(contents(&source), words(5));
 }
 
 /// Who may use the allocation, by HSA.
@@ -454,13 +546,13 @@ fn memory_that_no_peers_kernel_reaches_is_copied_into_hips_own_alone() {
     let [first, second] = open();
     let peer = first.peer(&second).expect("peers");
     let stream = second.stream().expect("a stream");
-    let mut exportable = first.alloc_exportable::<u32>(LEN).expect("memory");
-    exportable.upload(&words(5)).expect("an upload");
+    let mut pooled = of_a_pool(&first);
+    pooled.upload(&words(5)).expect("an upload");
     let mut theirs = second.alloc_on::<u32>(Route::SvmCoarse, LEN).expect("memory");
-    let error = peer.copy(&exportable, &mut theirs, &stream);
+    let error = peer.copy(&pooled, &mut theirs, &stream);
     names_what_to_move(&error.expect_err("no kernel reaches it"), &["destination"]);
     theirs.move_to(Route::HipPointer).expect("moved");
-    peer.copy(&exportable, &mut theirs, &stream).expect("a copy");
+    peer.copy(&pooled, &mut theirs, &stream).expect("a copy");
     assert_eq!(contents(&theirs), words(5));
 }
 

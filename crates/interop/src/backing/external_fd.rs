@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use clmgr::{BufferAccess, Event, HandleKind, ImportedBuffer, Queue};
 use parking_lot::Mutex;
 
-use super::{Backing, Exported, Outgoing, outgoing};
+use super::{Backing, Exported, Outgoing, PeerAccess, outgoing};
 use crate::access::{Space, Span};
 use crate::core::Core;
 use crate::values::{Access, Carrier};
@@ -33,6 +33,8 @@ pub(crate) struct ExternalFd {
     file: Option<Span>,
     /// `None` for memory of another process, which alone may share it.
     exporter: Option<hip::Exporter>,
+    /// Of HIP's virtual memory; `None` for that of other APIs, which HIP maps for one device.
+    access: Option<hip::VirtualAccess>,
 }
 
 struct ClSide {
@@ -123,6 +125,7 @@ impl ExternalFd {
         let cl = unsafe { import_to_cl(core, fd, bytes) }?;
         Ok(Self {
             exporter,
+            access: Some(memory.access()),
             ..Self::over(core, cl, memory.into_buffer::<u8>()?, bytes)?
         })
     }
@@ -205,6 +208,7 @@ impl ExternalFd {
             bytes,
             file: None,
             exporter: None,
+            access: None,
         })
     }
 }
@@ -334,6 +338,10 @@ impl Backing for ExternalFd {
             side.was_handed_back(access)?;
         }
         Ok(())
+    }
+
+    fn peer_access(&self) -> PeerAccess<'_> {
+        self.access.as_ref().map_or(PeerAccess::None, PeerAccess::Mapped)
     }
 
     fn outgoing(&self, _core: &Core, carrier: Carrier) -> Result<Outgoing> {

@@ -98,7 +98,7 @@ impl Backing for GpuVa {
         vec![Span::at(self.address, self.bytes()), self.object.span()]
     }
 
-    fn peer_access(&self) -> PeerAccess {
+    fn peer_access(&self) -> PeerAccess<'_> {
         PeerAccess::Granted
     }
 

@@ -85,7 +85,7 @@ impl Backing for HipObject {
         Side::Hip
     }
 
-    fn peer_access(&self) -> PeerAccess {
+    fn peer_access(&self) -> PeerAccess<'_> {
         self.memory.peer_access()
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct HipPointer {
     address: usize,
     bytes: usize,
     kind: Kind,
+    /// Of HIP's virtual memory, also of another process.
+    access: Option<hip::VirtualAccess>,
 }
 
 /// Where the memory came from, which decides how another process may open it.
@@ -51,6 +53,7 @@ impl HipPointer {
             _owner: Box::new(memory),
             bytes,
             kind: Kind::Malloc,
+            access: None,
         })
     }
 
@@ -60,7 +63,7 @@ impl HipPointer {
         super::gate(core, Route::HipPointer)?;
         let memory = core.hip_device.virtual_memory(bytes)?;
         let kind = Kind::Exportable(memory.exporter());
-        Self::of_buffer(core, memory.into_buffer()?, 0, bytes, kind)
+        Self::of_virtual(core, memory, bytes, kind)
     }
 
     /// HIP's virtual memory of another process.
@@ -71,7 +74,13 @@ impl HipPointer {
         super::gate(core, Route::HipPointer)?;
         // SAFETY: the caller's promise.
         let memory = unsafe { core.hip_device.import_virtual_memory(fd, bytes) }?;
-        Self::of_buffer(core, memory.into_buffer()?, 0, bytes, Kind::Foreign)
+        Self::of_virtual(core, memory, bytes, Kind::Foreign)
+    }
+
+    fn of_virtual(core: &Core, memory: hip::VirtualMemory, bytes: usize, kind: Kind) -> Result<Self> {
+        let access = Some(memory.access());
+        let whole = Self::of_buffer(core, memory.into_buffer()?, 0, bytes, kind)?;
+        Ok(Self { access, ..whole })
     }
 
     /// An allocation of another process, from byte `offset` on.
@@ -101,6 +110,7 @@ impl HipPointer {
             _owner: Box::new(memory),
             bytes,
             kind,
+            access: None,
         })
     }
 
@@ -131,6 +141,7 @@ impl HipPointer {
             address,
             bytes,
             kind: Kind::Adopted,
+            access: None,
         })
     }
 
@@ -152,6 +163,7 @@ impl HipPointer {
                 address,
                 bytes,
                 kind: Kind::Unowned,
+                access: None,
             }),
             _ => Err(unknown),
         }
@@ -189,10 +201,11 @@ impl Backing for HipPointer {
 
     /// Enabling covers memory of `hipMalloc` (hipamd/src/hip_peer.cpp), and neither pools nor virtual
     /// memory: a kernel of the peer's would fault on theirs.
-    fn peer_access(&self) -> PeerAccess {
-        match self.kind {
-            Kind::Malloc => PeerAccess::Enabled,
-            Kind::Adopted | Kind::Exportable(_) | Kind::Foreign | Kind::Unowned => PeerAccess::None,
+    fn peer_access(&self) -> PeerAccess<'_> {
+        match (&self.kind, &self.access) {
+            (_, Some(access)) => PeerAccess::Mapped(access),
+            (Kind::Malloc, None) => PeerAccess::Enabled,
+            (Kind::Adopted | Kind::Exportable(_) | Kind::Foreign | Kind::Unowned, None) => PeerAccess::None,
         }
     }
 

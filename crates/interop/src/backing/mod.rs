@@ -42,10 +42,11 @@ use crate::values::{Access, Carrier, Side};
 use crate::{Error, Residency, Result, Route};
 
 /// How kernels of another GPU reach memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PeerAccess {
+pub(crate) enum PeerAccess<'a> {
     /// Once HIP has enabled the device's access, which covers what HIP allocated.
     Enabled,
+    /// By HIP, for each mapping: its enabling does not cover virtual memory.
+    Mapped(&'a hip::VirtualAccess),
     /// By the HSA runtime, for each allocation: HIP's enabling does not cover OpenCL's memory.
     Granted,
     /// Not at all.
@@ -138,7 +139,7 @@ pub(crate) trait Backing: Send + Sync {
     }
 
     /// How kernels of another GPU reach the memory.
-    fn peer_access(&self) -> PeerAccess {
+    fn peer_access(&self) -> PeerAccess<'_> {
         PeerAccess::None
     }
 

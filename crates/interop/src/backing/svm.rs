@@ -90,7 +90,7 @@ impl Backing for Svm {
     }
 
     /// Fine memory is mapped to every GPU (rocclr/device/rocm/rocdevice.cpp, `hostAlloc`).
-    fn peer_access(&self) -> PeerAccess {
+    fn peer_access(&self) -> PeerAccess<'_> {
         match self.route {
             Route::SvmFine => PeerAccess::Enabled,
             _ => PeerAccess::Granted,

@@ -202,11 +202,16 @@ impl SharedAllocation {
     }
 
     /// Lets in a stream of another GPU, which the memory's own hand-off knows nothing of.
-    pub(crate) fn admit_across(&self, handoff: &dyn Handoff, user: &User, access: Access) -> Result<()> {
-        let range = self.bytes();
-        let claim = self.claim(access, &range);
+    pub(crate) fn admit_across(
+        &self,
+        handoff: &dyn Handoff,
+        user: &User,
+        access: Access,
+        range: &Range<usize>,
+    ) -> Result<()> {
+        let claim = self.claim(access, range);
         let order = By::new(handoff, self.subject());
-        let bring = |_: &mut AccessLedger<User>| self.backing.bring_to_hip(&self.core, access, &range);
+        let bring = |_: &mut AccessLedger<User>| self.backing.bring_to_hip(&self.core, access, range);
         let ((), _) = VIEWS.admit(&self.view, &order, user, claim, bring)?;
         Ok(())
     }

@@ -215,6 +215,10 @@ macro_rules! part {
                 self.range.len()
             }
 
+            pub(crate) fn whole(&self) -> &Shared<T> {
+                self.whole
+            }
+
             /// The place in the whole buffer, in elements.
             #[must_use]
             pub fn range(&self) -> Range<usize> {

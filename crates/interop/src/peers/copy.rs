@@ -1,13 +1,11 @@
 use bytemuck::Pod;
 use hip::LaunchConfig;
 
-use super::order::Across;
 use super::{Peer, PeerPath, no_peer};
-use crate::access::User;
 use crate::backing::PeerAccess;
 use crate::memory::SharedAllocation;
 use crate::values::Access;
-use crate::{Error, HipGuard, Result, Route, Shared};
+use crate::{Error, Result, Route, Shared};
 
 const BLOCK: u32 = 256;
 /// Bytes of what a thread copies at once.
@@ -54,6 +52,9 @@ impl Peer {
         if !by_hip && let Err(reason) = self.reach(from)? {
             return Err(self.no_copy(&reason, from, to));
         }
+        if by_hip {
+            self.open(from)?;
+        }
         self.admit(from, stream, Access::Read)?;
         self.admit(to, stream, Access::Write)?;
         let bytes = source.len() * size_of::<T>();
@@ -69,64 +70,14 @@ impl Peer {
         }
     }
 
-    /// Read access for HIP kernels of the second device, on `stream`, to memory of the first: across the link, without
-    /// a copy.
-    ///
-    /// # Errors
-    /// [`Error::NoPeer`] if the memory cannot be reached; [`Error::OtherOwner`]; as [`Shared::hip`].
-    pub fn hip<'a, T: Pod>(&self, source: &'a Shared<T>, stream: &'a hip::Stream) -> Result<HipGuard<'a, T>> {
-        self.check_owners(source, None, stream)?;
-        let allocation = source.allocation();
-        if let Err(reason) = self.reach(allocation)? {
-            let reason = format!("{reason}; let Peer::copy bring it to the second device");
-            return Err(no_peer(&self.from, &self.to, reason));
+    /// Lets the second device in where HIP would otherwise copy through the host: a mapping is its own device's alone.
+    fn open(&self, source: &SharedAllocation) -> Result<()> {
+        if self.report.path == PeerPath::Direct
+            && let PeerAccess::Mapped(access) = source.backing().peer_access()
+        {
+            access.enable(self.to.hip_device())?;
         }
-        self.admit(allocation, stream, Access::Read)?;
-        let pointer = allocation.backing().hip_ptr().cast::<T>();
-        // SAFETY: as many elements are at the address, which the device reaches; the stream was admitted as a reader,
-        // and the memory is freed only after it has been waited for. As foreign memory HIP's own copies do not take it.
-        let slice = unsafe { hip::DeviceSlice::from_raw_parts(pointer, source.len(), stream) };
-        Ok(HipGuard::new(slice))
-    }
-
-    fn check_owners<T: Pod>(
-        &self,
-        source: &Shared<T>,
-        destination: Option<&Shared<T>>,
-        stream: &hip::Stream,
-    ) -> Result<()> {
-        let same = |shared: &Shared<T>, bridge: &crate::Bridge| std::sync::Arc::ptr_eq(shared.core(), bridge.core());
-        let what = if !same(source, &self.from) {
-            "source"
-        } else if destination.is_some_and(|destination| !same(destination, &self.to)) {
-            "destination"
-        } else if stream.device() != self.to.hip_device() {
-            "stream"
-        } else {
-            return Ok(());
-        };
-        Err(Error::OtherOwner { what, owner: "device" })
-    }
-
-    /// Lets kernels of the second device use the memory, or returns why they do not reach it.
-    fn reach(&self, source: &SharedAllocation) -> Result<std::result::Result<(), String>> {
-        if self.report.path == PeerPath::Staged {
-            return Ok(Err("kernels cannot access the other device".into()));
-        }
-        Ok(match source.backing().peer_access() {
-            PeerAccess::Enabled => Ok(()),
-            PeerAccess::Granted => {
-                let Some(hsa) = &source.core.hsa else {
-                    return Ok(Err("there is no HSA runtime that could grant access".into()));
-                };
-                let address = source.backing().hip_ptr().cast_const().cast();
-                hsa.allow(address, &self.to.hip_device().pci_address()?)
-            }
-            PeerAccess::None => Err(format!(
-                "kernels of other devices cannot access memory of route {}",
-                source.route()
-            )),
-        })
+        Ok(())
     }
 
     /// That no kernel copies, and neither does HIP, for a memory that is not its own: which, and where it could be.
@@ -145,11 +96,6 @@ impl Peer {
             not_hips.join(" and ")
         );
         no_peer(&self.from, &self.to, reason)
-    }
-
-    fn admit(&self, allocation: &SharedAllocation, stream: &hip::Stream, access: Access) -> Result<()> {
-        let across = Across::new(allocation.handoff().limit());
-        allocation.admit_across(&across, &User::of(stream), access)
     }
 
     /// # Safety

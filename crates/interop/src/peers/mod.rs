@@ -3,6 +3,7 @@
 //! A [`Peer`] is a proven pair: kernels of the second device have read a pattern in the memory of the first, or it is
 //! known that they cannot and that HIP's copies go through the host.
 
+mod access;
 mod copy;
 mod order;
 mod probe;
