@@ -72,6 +72,7 @@ const INTEROP: &[&str] = &[
     "one_stream",
     "meter",
     "stream_allocations",
+    "cards",
 ];
 
 /// Whether a program's ignored tests run on cards: those that a processor takes too long for, or too much memory.
@@ -169,6 +170,10 @@ const LACKS: &[Lack] = &[
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "needs two devices",
+    },
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "kernels cannot access the other device",
     },
     Lack {
         platforms: &[Platform::Amd, Platform::Nvidia],

@@ -66,6 +66,15 @@ pub fn on_host_or_skip(reason: &str) -> bool {
     on_host
 }
 
+/// Whether the tests run on GPUs; notes a skip with this reason if not.
+pub fn on_cards_or_skip(reason: &str) -> bool {
+    let on_cards = !on_host();
+    if !on_cards {
+        skipped(reason);
+    }
+    on_cards
+}
+
 /// The grades that were proven here: all, on the software device.
 pub fn grades() -> &'static [Grade] {
     static PROVEN: OnceLock<Vec<Grade>> = OnceLock::new();
