@@ -27,8 +27,8 @@
 //! - Pointers *inside* kernels are raw, as on a GPU. Allocations lie between guard pages, so an overrun faults.
 //! - ROCm permits some calls that HIP's documentation describes as errors, such as freeing pinned memory with
 //!   `hipFree`. The model refuses those too, unless `HIP_HOST_STRICT=0` requests ROCm's behaviour.
-//! - Access to another device's memory needs peer access where kernels would access it: in rocBLAS, rocSOLVER and
-//!   stream memory operations.
+//! - Access to another device's memory needs peer access where kernels would access it: in the addresses
+//!   among a kernel's parameters, rocBLAS, rocSOLVER and stream memory operations.
 //! - New allocations of up to 64 KiB are filled with the byte 0xa5, so reads of unwritten memory are visible.
 //!
 //! # What runs fast
