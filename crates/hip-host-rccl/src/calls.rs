@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int, c_void};
 
 use hip_host::library;
 use hip_sys::hipStream_t;
-use rccl_sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclUniqueId};
+use rccl_sys::{Api, ncclComm_t, ncclConfig_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclUniqueId};
 
 use crate::comm::{self, Rank};
-use crate::group::{self, Call, Init};
+use crate::group::{self, Call, Init, Split};
+use crate::meeting::Wish;
 use crate::operation::{Kind, Operation};
 use crate::status::{Failure, Outcome, entry, error_string, from_hip, last_text};
 
@@ -29,6 +30,7 @@ pub const fn rccl_api() -> Api {
         ncclCommGetAsyncError: Some(async_error),
         ncclCommInitAll: Some(init_all),
         ncclCommInitRank: Some(init_rank),
+        ncclCommSplit: Some(split),
         ncclCommUserRank: Some(user_rank),
         ncclGetErrorString: Some(error_string),
         ncclGetLastError: Some(last_error),
@@ -109,6 +111,36 @@ unsafe extern "C" fn init_all(out: *mut ncclComm_t, count: c_int, devices: *cons
             unsafe { out.add(at).write(comm::publish(rank)) };
         }
         Ok(())
+    })
+}
+
+unsafe extern "C" fn split(
+    comm: ncclComm_t,
+    color: c_int,
+    key: c_int,
+    out: *mut ncclComm_t,
+    config: *mut ncclConfig_t,
+) -> ncclResult_t {
+    entry("ncclCommSplit", || {
+        group::checked(|| {
+            // SAFETY: the C caller's duty.
+            unsafe { store(out, std::ptr::null_mut()) }?;
+            let rank = comm::find(comm)?;
+            rank.meeting.check()?;
+            let color = match color {
+                rccl_sys::NCCL_SPLIT_NOCOLOR => None,
+                0.. => Some(color),
+                _ => {
+                    let text = format!("ncclCommSplit: color {color} is neither NCCL_SPLIT_NOCOLOR nor 0 or more");
+                    return Err(Failure::argument(text));
+                }
+            };
+            if !config.is_null() {
+                return Err(Failure::argument("ncclCommSplit: the model has no configurations"));
+            }
+            let wish = Wish { color, key };
+            group::submit_split(Split { rank, wish, out })
+        })
     })
 }
 

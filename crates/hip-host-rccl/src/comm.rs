@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::clique::Clique;
-use crate::meeting::Meeting;
+use crate::meeting::{Meeting, Wish};
 use crate::remote::Remote;
 use crate::server;
 use crate::status::{Failure, Outcome};
@@ -22,6 +22,26 @@ pub(crate) struct Rank {
     pub(crate) meeting: Arc<dyn Meeting>,
     pub(crate) rank: usize,
     pub(crate) device: c_int,
+    /// Splits that it made so far.
+    splits: AtomicU64,
+}
+
+impl Rank {
+    fn new(meeting: Arc<dyn Meeting>, rank: usize, device: c_int) -> Arc<Self> {
+        Arc::new(Self {
+            meeting,
+            rank,
+            device,
+            splits: AtomicU64::new(0),
+        })
+    }
+
+    /// Tells where it wants to go. The returned wait ends when all ranks have told.
+    pub(crate) fn split(&self, wish: Wish) -> impl FnOnce() -> Outcome<Option<Arc<Self>>> + Send + use<> {
+        let number = 1 + self.splits.fetch_add(1, Ordering::Relaxed);
+        let (parting, device) = (self.meeting.clone().split(self.rank, number, wish), self.device);
+        move || Ok(parting()?.map(|(meeting, rank)| Self::new(meeting, rank, device)))
+    }
 }
 
 static RANKS: LazyLock<Mutex<HashMap<usize, Arc<Rank>>>> = LazyLock::new(Mutex::default);
@@ -75,7 +95,7 @@ pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) 
         let place = place(ranks, rank)?;
         (Arc::new(Remote::join(address, id, place, device)?), place.1)
     };
-    Ok(Arc::new(Rank { meeting, rank, device }))
+    Ok(Rank::new(meeting, rank, device))
 }
 
 /// As counts, if the rank can be.
@@ -118,7 +138,7 @@ pub(crate) fn all(devices: &[c_int]) -> Outcome<Vec<Arc<Rank>>> {
     let ranks = devices.iter().enumerate().map(|(rank, &device)| {
         clique.join(rank, devices.len(), device)?;
         let meeting = clique.clone();
-        Ok(Arc::new(Rank { meeting, rank, device }))
+        Ok(Rank::new(meeting, rank, device))
     });
     ranks.collect()
 }

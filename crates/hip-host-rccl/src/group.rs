@@ -9,6 +9,7 @@ use hip_sys::{hipStream_t, hipStreamCaptureStatus};
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::comm::{self, Rank};
+use crate::meeting::Wish;
 use crate::operation::Operation;
 use crate::place::Place;
 use crate::status::{Failure, Outcome, from_hip};
@@ -32,11 +33,19 @@ pub(crate) struct Init {
     pub(crate) out: *mut ncclComm_t,
 }
 
+/// A rank that wants to part, and where its new handle goes.
+pub(crate) struct Split {
+    pub(crate) rank: Arc<Rank>,
+    pub(crate) wish: Wish,
+    pub(crate) out: *mut ncclComm_t,
+}
+
 #[derive(Default)]
 struct Group {
     depth: usize,
     calls: Vec<Call>,
     inits: Vec<Init>,
+    splits: Vec<Split>,
     failure: Option<Failure>,
 }
 
@@ -63,6 +72,7 @@ pub(crate) fn end() -> Outcome {
         return Err(failure);
     }
     join(group.inits)?;
+    part(group.splits)?;
     issue("ncclGroupEnd", group.calls)
 }
 
@@ -103,6 +113,14 @@ pub(crate) fn submit_init(init: Init) -> Outcome {
     }
 }
 
+/// Parts now, or at the end of the group.
+pub(crate) fn submit_split(split: Split) -> Outcome {
+    match collect(split, |group| &mut group.splits) {
+        None => Ok(()),
+        Some(split) => part(vec![split]),
+    }
+}
+
 /// Gives it back if there is no group.
 fn collect<T>(item: T, list: fn(&mut Group) -> &mut Vec<T>) -> Option<T> {
     GROUP.with_borrow_mut(|group| {
@@ -130,6 +148,21 @@ fn join(inits: Vec<Init>) -> Outcome {
     for (rank, out) in joined {
         // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
         unsafe { out.write(comm::publish(rank)) };
+    }
+    Ok(())
+}
+
+/// All tell their wishes before the first waits for the others.
+fn part(splits: Vec<Split>) -> Outcome {
+    let asked: Vec<_> = splits
+        .into_iter()
+        .map(|split| (split.rank.split(split.wish), split.out))
+        .collect();
+    let parted: Outcome<Vec<_>> = asked.into_iter().map(|(wait, out)| Ok((wait()?, out))).collect();
+    for (rank, out) in parted? {
+        let handle = rank.map_or(std::ptr::null_mut(), comm::publish);
+        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
+        unsafe { out.write(handle) };
     }
     Ok(())
 }

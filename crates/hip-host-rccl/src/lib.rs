@@ -39,7 +39,7 @@
 //!
 //! # What it lacks
 //!
-//! Slots that are empty: split, configurations, gather, scatter, all-to-all (a group of sends and receives does it),
+//! Slots that are empty: configurations, gather, scatter, all-to-all (a group of sends and receives does it),
 //! operations of the program's own. Elements of 8-bit floating point move, but do not add up.
 //!
 //! Sums of `f16` and `bf16` are made in `f32`, in the order of the ranks, and rounded once. The real library adds in

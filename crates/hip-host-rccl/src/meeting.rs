@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::operation::Operation;
 use crate::place::Place;
 use crate::status::{Failure, Outcome};
@@ -32,6 +34,9 @@ pub(crate) trait Meeting: Send + Sync {
     /// The stream of `rank` gets to its call, whose memory is there until the returned wait has ended.
     fn arrive(&self, rank: usize, place: Place, operation: Operation) -> Wait<'_>;
 
+    /// The rank's wish for its split of this number. The returned wait ends when all ranks have told theirs.
+    fn split(self: Arc<Self>, rank: usize, number: u64, wish: Wish) -> Parting;
+
     /// Waits for the calls of `rank`, and takes it out.
     fn destroy(&self, rank: usize);
 
@@ -44,3 +49,14 @@ pub(crate) trait Meeting: Send + Sync {
 
 /// Waits until the operation is done; at the time limit the communicator fails. An abort is no error.
 pub(crate) type Wait<'m> = Box<dyn FnOnce() -> Result<(), Arc<Failure>> + 'm>;
+
+/// Where a rank wants to go in a split.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Wish {
+    /// `None` for nowhere.
+    pub(crate) color: Option<i32>,
+    pub(crate) key: i32,
+}
+
+/// Waits for the other ranks' wishes: where this rank meets those of its color, and its number there.
+pub(crate) type Parting = Box<dyn FnOnce() -> Outcome<Option<(Arc<dyn Meeting>, usize)>> + Send>;

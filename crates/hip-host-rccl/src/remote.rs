@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::meeting::{Meeting, Wait};
+use crate::meeting::{Meeting, Parting, Wait, Wish};
 use crate::operation::Operation;
 use crate::place::Place;
 use crate::status::{Failure, Outcome};
@@ -92,6 +92,11 @@ impl Remote {
             Reply::Failed(failure) => return Err(failure.failure()),
             _ => return Err(ended(address)),
         };
+        Self::present(address, key, ranks, presence)
+    }
+
+    /// A rank that is there, with the connection that tells of its communicator.
+    fn present(address: Address, key: u64, ranks: usize, presence: UnixStream) -> Outcome<Self> {
         let fate = Arc::<Fate>::default();
         let watched = presence
             .try_clone()
@@ -170,6 +175,29 @@ impl Meeting for Remote {
                 },
                 (Reply::Aborted, _) => Ok(()),
                 _ => Err(Arc::new(ended(self.address))),
+            }
+        })
+    }
+
+    fn split(self: Arc<Self>, _rank: usize, number: u64, wish: Wish) -> Parting {
+        let ask = || {
+            let mut stream = connect(self.address)?;
+            let key = self.key;
+            wire::send(&mut stream, &Request::Split { key, number, wish }, &[])?;
+            Ok(stream)
+        };
+        let sent: io::Result<UnixStream> = ask();
+        Box::new(move || {
+            let reply = sent.and_then(|mut stream| Ok((wire::receive(&mut stream)?.0, stream)));
+            match reply {
+                Ok((Reply::Part(None), _)) => Ok(None),
+                Ok((Reply::Part(Some((key, rank, ranks))), stream)) => {
+                    let part = Self::present(self.address, key, ranks, stream)?;
+                    Ok(Some((Arc::new(part), rank)))
+                }
+                Ok((Reply::Failed(failure), _)) => Err(owned(self.fate.set(failure.failure(), false))),
+                Ok(_) => Err(ended(self.address)),
+                Err(_) => Err(owned(self.fate.reason(self.address))),
             }
         })
     }

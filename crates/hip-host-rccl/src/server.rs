@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 
-use crate::clique::Clique;
+use crate::clique::{Clique, Part};
 use crate::comm;
-use crate::meeting::Meeting;
+use crate::meeting::{Meeting, Wish};
 use crate::operation::Operation;
 use crate::place::Place;
 use crate::status::{Failure, Outcome};
@@ -72,7 +72,17 @@ fn serve(stream: &mut UnixStream) -> io::Result<()> {
             rank,
             device,
         } => match comm::join_here(id, (ranks, rank, device)) {
-            Ok((clique, rank)) => stay(stream, Served { clique, rank }),
+            Ok((clique, rank)) => stay(stream, Served { clique, rank }, Reply::Joined),
+            Err(failure) => wire::send(stream, &Reply::failed(&failure), &[]),
+        },
+        Request::Split { key, number, wish } => match part(key, number, wish) {
+            Ok(Some((clique, rank))) => {
+                let ranks = clique.ranks();
+                stay(stream, Served { clique, rank }, |key| {
+                    Reply::Part(Some((key, rank, ranks)))
+                })
+            }
+            Ok(None) => wire::send(stream, &Reply::Part(None), &[]),
             Err(failure) => wire::send(stream, &Reply::failed(&failure), &[]),
         },
         Request::Of { key, action } => {
@@ -82,18 +92,29 @@ fn serve(stream: &mut UnixStream) -> io::Result<()> {
                     return call(stream, &served, (place, told.operation()), &memory);
                 }
                 (Some(Served { clique, rank }), action) => act(&clique, rank, action),
-                (None, _) => Err(Failure::argument("the rank's communicator has ended")),
+                (None, _) => Err(ended()),
             };
             wire::send(stream, &reply.unwrap_or_else(|failure| Reply::failed(&failure)), &[])
         }
     }
 }
 
+fn part(key: u64, number: u64, wish: Wish) -> Outcome<Part> {
+    let served = SERVED.lock().get(&key).cloned();
+    let Served { clique, rank } = served.ok_or_else(ended)?;
+    clique.ask_part(rank, number, wish, false)?;
+    clique.take_part(rank, number)
+}
+
+fn ended() -> Failure {
+    Failure::argument("the rank's communicator has ended")
+}
+
 /// Stays with a rank as long as it has a connection.
-fn stay(stream: &mut UnixStream, served: Served) -> io::Result<()> {
+fn stay(stream: &mut UnixStream, served: Served, reply: impl FnOnce(u64) -> Reply) -> io::Result<()> {
     let key = random();
     SERVED.lock().insert(key, served.clone());
-    let told = wire::send(stream, &Reply::Joined(key), &[]).and_then(|()| stream.try_clone());
+    let told = wire::send(stream, &reply(key), &[]).and_then(|()| stream.try_clone());
     let told = told.and_then(|watcher| {
         served.clique.watch(watcher);
         stream.read(&mut [0])

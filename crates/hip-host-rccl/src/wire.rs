@@ -1,7 +1,7 @@
 //! What processes tell each other: a header in JSON, and the bytes of memory that go with it.
 //!
-//! Each request has a connection of its own, on which its reply comes. That of [`Request::Join`] stays open as long as
-//! the rank: its end tells that the rank's process has ended, and a failure of the communicator comes on it at once.
+//! Each request has a connection of its own, on which its reply comes. Those of [`Request::Join`] and [`Request::Split`]
+//! stay open as long as the rank: its end tells that the rank's process has ended, and a failure of the communicator comes on it at once.
 
 use std::ffi::CString;
 use std::io::{self, Read, Write};
@@ -12,6 +12,7 @@ use rccl_sys::{ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::meeting::Wish;
 use crate::operation::{Kind, Operation};
 use crate::place::Place;
 use crate::status::Failure;
@@ -41,6 +42,9 @@ pub(crate) enum Request {
         rank: i32,
         device: i32,
     },
+    /// The wish of the rank that got this key when it joined, in its split of this number. The connection stays open as
+    /// long as the rank that comes of it.
+    Split { key: u64, number: u64, wish: Wish },
     /// Of the rank that got this key when it joined.
     Of { key: u64, action: Action },
 }
@@ -62,6 +66,8 @@ pub(crate) enum Action {
 pub(crate) enum Reply {
     /// With the rank's key.
     Joined(u64),
+    /// The key of the split's rank, its number and how many there are; nothing without a color.
+    Part(Option<(u64, usize, usize)>),
     Done,
     /// The work ended without a result.
     Aborted,

@@ -34,6 +34,10 @@ fn a_rank_that_never_comes_is_named_at_the_time_limit() {
     let error = ranks[1].wait(&stream).unwrap_err();
     assert_eq!(error.code(), Some(ncclResult_t::ncclRemoteError), "{error}");
     assert!(error.to_string().contains("ranks [0, 2] of 3"), "{error}");
+    let whole = Communicator::all(&library, &devices).unwrap();
+    let error = whole[2].split(Some(0), 0).unwrap_err();
+    assert_eq!(error.code(), Some(ncclResult_t::ncclRemoteError), "{error}");
+    assert!(error.to_string().contains("ranks [0, 1] of 3"), "{error}");
     // The others are told without a wait.
     assert!(ranks[0].check().is_err() && ranks[2].check().is_err());
     assert!(stream.synchronize().is_err());

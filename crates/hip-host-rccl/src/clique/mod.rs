@@ -4,6 +4,7 @@
 //! arrives there when its stream gets to it. The last to arrive does the work for all, and the others wait.
 
 mod matching;
+mod split;
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
@@ -12,9 +13,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+pub(crate) use split::Part;
+use split::Split;
 
 use crate::limit::time_limit;
-use crate::meeting::{Meeting, Wait};
+use crate::meeting::{Meeting, Parting, Wait, Wish};
 use crate::operation::{Kind, Operation};
 use crate::place::{Message, Place};
 use crate::status::{Failure, Outcome};
@@ -35,6 +38,7 @@ struct State {
     collectives: HashMap<u64, Vec<Option<Arrival>>>,
     sends: HashMap<Message, Arrival>,
     recvs: HashMap<Message, Arrival>,
+    splits: HashMap<u64, Split>,
     /// Connections of ranks in other processes, which want to know of a failure at once.
     watchers: Vec<UnixStream>,
     /// Calls of ranks in other processes, until they have their results.
@@ -101,6 +105,7 @@ impl Clique {
                 collectives: HashMap::new(),
                 sends: HashMap::new(),
                 recvs: HashMap::new(),
+                splits: HashMap::new(),
                 watchers: Vec::new(),
                 served: Vec::new(),
                 here: 0,
@@ -208,7 +213,11 @@ impl Clique {
             let mut both = sends.chain(recvs);
             both.next().map(|(_, call)| call.operation.describe())
         };
-        if let Some(what) = collective.or_else(messages) {
+        let splits = || {
+            let mut splits = state.splits.iter().filter(|(_, split)| split.waits_for(rank));
+            splits.next().map(|(number, _)| split::describe(*number))
+        };
+        if let Some(what) = collective.or_else(messages).or_else(splits) {
             self.fail(&mut state, never_comes(&what, rank));
         }
     }
@@ -363,6 +372,15 @@ impl Meeting for Clique {
     fn arrive(&self, rank: usize, place: Place, operation: Operation) -> Wait<'_> {
         let ticket = self.enter(rank, place, operation);
         Box::new(move || self.wait(place, &operation, &ticket))
+    }
+
+    fn split(self: Arc<Self>, rank: usize, number: u64, wish: Wish) -> Parting {
+        let asked = self.ask_part(rank, number, wish, true);
+        Box::new(move || {
+            asked?;
+            let part = self.take_part(rank, number)?;
+            Ok(part.map(|(clique, rank)| (clique as Arc<dyn Meeting>, rank)))
+        })
     }
 
     fn destroy(&self, rank: usize) {

@@ -6,3 +6,4 @@ mod failures;
 mod lifetimes;
 mod messages;
 mod refusals;
+mod splits;

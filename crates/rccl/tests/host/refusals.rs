@@ -213,19 +213,3 @@ fn a_capture_by_handle_ends_at_a_raw_call() {
         rank.comm.wait(&stream).unwrap();
     });
 }
-
-#[test]
-fn what_the_library_lacks_is_named() {
-    run(2, |rank| {
-        let error = rank.comm.split(Some(0), 0).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                Error::MissingSymbol {
-                    symbol: "ncclCommSplit"
-                }
-            ),
-            "{error}"
-        );
-    });
-}

@@ -14,6 +14,8 @@ pub const TELLS: &str = "told: ";
 pub enum Role {
     /// Takes part in everything.
     Everything,
+    /// Takes part in everything of a part, and then of the whole.
+    Split,
     /// Is killed when the first call is under way.
     Die,
     /// Ends without leaving the communicator.
@@ -26,6 +28,10 @@ pub enum Role {
     KeepMemory,
     /// Makes no call, and tells the failure that it sees.
     Watch,
+    /// Is killed when it has a part with color 1.
+    DieInPart,
+    /// As `Watch`, with a part of color 1.
+    WatchPart,
     /// Calls an all-reduce and tells how it failed.
     TellFailure,
     /// Tells why it could not join.
@@ -48,6 +54,16 @@ pub fn id_of(text: &str) -> UniqueId {
     UniqueId::from_bytes(bytes)
 }
 
+/// Waits for it.
+fn failure_of(comm: &Communicator) -> rccl::Error {
+    loop {
+        match comm.check() {
+            Ok(()) => std::thread::yield_now(),
+            Err(failure) => return failure,
+        }
+    }
+}
+
 fn tell(what: impl std::fmt::Display) {
     println!("{TELLS}{what}");
 }
@@ -66,6 +82,10 @@ fn the_other_process() {
     let (rank, ranks, id) = (rank.parse().unwrap(), ranks.parse().unwrap(), id_of(id));
     match role {
         "Everything" => everything::run(&join(&id, rank, ranks)),
+        "Split" => {
+            let whole = join(&id, rank, ranks);
+            everything::of_parts(&whole);
+        }
         "Die" => {
             let rank = join(&id, rank, ranks);
             let mut memory = rank.device.alloc_zeroed::<f32>(1 << 20).unwrap();
@@ -109,14 +129,16 @@ fn the_other_process() {
             assert_eq!(values, [7.0; 5]);
         }
         "Watch" => {
+            tell(failure_of(&join(&id, rank, ranks).comm));
+        }
+        "WatchPart" => {
             let rank = join(&id, rank, ranks);
-            let failure = loop {
-                match rank.comm.check() {
-                    Ok(()) => std::thread::yield_now(),
-                    Err(failure) => break failure,
-                }
-            };
-            tell(failure);
+            tell(failure_of(&rank.comm.split(Some(1), 0).unwrap().unwrap()));
+        }
+        "DieInPart" => {
+            let rank = join(&id, rank, ranks);
+            let _part = rank.comm.split(Some(1), 0).unwrap();
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).unwrap();
         }
         "TellFailure" => {
             let rank = join(&id, rank, ranks);

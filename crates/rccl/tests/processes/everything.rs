@@ -16,6 +16,23 @@ fn sum(ranks: usize, at: usize) -> f32 {
     (0..ranks).map(|rank| value(rank, at)).sum()
 }
 
+/// In parts of two ranks, which are turned around, and between all ranks before and after.
+pub fn of_parts(whole: &Rank) {
+    let own = whole.comm.rank();
+    let none = whole.comm.split(Some(0).filter(|_| own > 0), 0).unwrap();
+    assert_eq!(none.is_none(), own == 0);
+    let part = whole.comm.split(Some(own as u16 / 2), -(own as i32)).unwrap().unwrap();
+    assert_eq!((part.rank(), part.ranks()), (1 - own % 2, 2));
+    let of_part = Rank {
+        comm: part,
+        device: whole.device.clone(),
+        stream: whole.device.stream().unwrap(),
+    };
+    run(&of_part);
+    run(whole);
+    drop(none);
+}
+
 pub fn run(rank: &Rank) {
     let (own, ranks) = (rank.comm.rank(), rank.comm.ranks());
     let filled = |len: usize| -> DeviceBuffer<f32> {

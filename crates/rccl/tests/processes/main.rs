@@ -122,6 +122,44 @@ fn every_collective() {
 }
 
 #[test]
+fn parts_of_processes() {
+    let _alone = alone();
+    let id = new_id();
+    let peers = peers(Role::Split, &id, DEVICES);
+    everything::of_parts(&join(&id, 0, DEVICES));
+    for mut peer in peers {
+        assert!(peer.end().success());
+    }
+}
+
+#[test]
+fn a_killed_process_ends_a_split() {
+    let _alone = alone();
+    let id = new_id();
+    let mut victim = Peer::start(Role::Die, &id, 1, 2);
+    let rank = join(&id, 0, 2);
+    let error = rank.comm.split(Some(0), 0).unwrap_err();
+    assert!(error.to_string().contains("the process of rank 1 has ended"), "{error}");
+    assert!(!victim.end().success());
+}
+
+#[test]
+fn a_process_that_is_killed_after_a_split_is_named_to_its_part() {
+    let _alone = alone();
+    let id = new_id();
+    let mut victim = Peer::start(Role::DieInPart, &id, 2, 3);
+    let mut witness = Peer::start(Role::WatchPart, &id, 1, 3);
+    let rank = join(&id, 0, 3);
+    // This rank is alone in its part, which does not fail.
+    let part = rank.comm.split(Some(0), 0).unwrap().unwrap();
+    let told = witness.line();
+    assert!(told.contains("the process of rank 1 has ended"), "{told}");
+    assert!(!victim.end().success());
+    assert!(witness.end().success());
+    part.check().unwrap();
+}
+
+#[test]
 fn a_killed_process_is_named_to_all() {
     let _alone = alone();
     let id = new_id();
