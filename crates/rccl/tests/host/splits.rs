@@ -1,5 +1,7 @@
 //! Ranks divided into communicators of their own.
 
+use std::sync::Barrier;
+
 use rccl::{Error, Library, ReduceOp};
 use rccl_sys::{NCCL_SPLIT_NOCOLOR, ncclResult_t};
 
@@ -119,13 +121,22 @@ fn what_is_no_color_is_refused_before_the_others_wait() {
 
 #[test]
 fn a_rank_that_left_or_aborts_ends_the_split_of_the_others() {
-    for abort in [false, true] {
+    for (abort, is_first) in [(false, true), (false, false), (true, true), (true, false)] {
+        let left = Barrier::new(3);
         run(3, |rank| {
             if rank.rank == 1 {
                 if abort {
                     rank.comm.abort().unwrap();
+                } else {
+                    drop(rank);
+                }
+                if is_first {
+                    left.wait();
                 }
                 return;
+            }
+            if is_first {
+                left.wait();
             }
             let error = rank.comm.split(Some(0), 0).unwrap_err();
             assert_eq!(error.code(), Some(ncclResult_t::ncclRemoteError), "{error}");
