@@ -7,10 +7,11 @@ use hip_sys::hipStream_t;
 use rccl_sys::{Api, ncclComm_t, ncclConfig_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclUniqueId};
 
 use crate::comm::{self, Rank};
+use crate::config;
 use crate::group::{self, Call, Init, Split};
 use crate::meeting::Wish;
 use crate::operation::{Kind, Operation};
-use crate::status::{Failure, Outcome, entry, error_string, from_hip, last_text};
+use crate::status::{Failure, Outcome, entry, entry_of_work, error_string, from_hip, last_text};
 
 /// RCCL's version that the model has the API of: 2.27.7.
 const VERSION: c_int = 22707;
@@ -29,7 +30,9 @@ pub const fn rccl_api() -> Api {
         ncclCommDestroy: Some(destroy),
         ncclCommGetAsyncError: Some(async_error),
         ncclCommInitAll: Some(init_all),
+        ncclCommFinalize: Some(finalize),
         ncclCommInitRank: Some(init_rank),
+        ncclCommInitRankConfig: Some(init_rank_config),
         ncclCommSplit: Some(split),
         ncclCommUserRank: Some(user_rank),
         ncclGetErrorString: Some(error_string),
@@ -68,16 +71,44 @@ unsafe extern "C" fn unique_id(out: *mut ncclUniqueId) -> ncclResult_t {
 }
 
 unsafe extern "C" fn init_rank(out: *mut ncclComm_t, ranks: c_int, id: ncclUniqueId, rank: c_int) -> ncclResult_t {
-    entry("ncclCommInitRank", || {
+    // SAFETY: the C caller's duty.
+    unsafe { init("ncclCommInitRank", out, (ranks, rank), id, std::ptr::null()) }
+}
+
+unsafe extern "C" fn init_rank_config(
+    out: *mut ncclComm_t,
+    ranks: c_int,
+    id: ncclUniqueId,
+    rank: c_int,
+    config: *mut ncclConfig_t,
+) -> ncclResult_t {
+    // SAFETY: the C caller's duty.
+    unsafe { init("ncclCommInitRankConfig", out, (ranks, rank), id, config) }
+}
+
+/// # Safety
+/// `out` is null or has room for a handle; `config` is null or a configuration.
+unsafe fn init(
+    name: &'static str,
+    out: *mut ncclComm_t,
+    (ranks, rank): (c_int, c_int),
+    id: ncclUniqueId,
+    config: *const ncclConfig_t,
+) -> ncclResult_t {
+    entry_of_work(name, || {
         group::checked(|| {
-            // SAFETY: the C caller's duty.
-            unsafe { store(out, std::ptr::null_mut()) }?;
+            // SAFETY: the caller's promise.
+            let blocking = unsafe {
+                store(out, std::ptr::null_mut())?;
+                config::blocking(name, config)
+            }?;
             let device = group::current_device()?;
             group::submit_init(Init {
                 id,
                 ranks,
                 rank,
                 device,
+                blocking: blocking.unwrap_or(true),
                 out,
             })
         })
@@ -121,7 +152,7 @@ unsafe extern "C" fn split(
     out: *mut ncclComm_t,
     config: *mut ncclConfig_t,
 ) -> ncclResult_t {
-    entry("ncclCommSplit", || {
+    entry_of_work("ncclCommSplit", || {
         group::checked(|| {
             // SAFETY: the C caller's duty.
             unsafe { store(out, std::ptr::null_mut()) }?;
@@ -135,19 +166,42 @@ unsafe extern "C" fn split(
                     return Err(Failure::argument(text));
                 }
             };
-            if !config.is_null() {
-                return Err(Failure::argument("ncclCommSplit: the model has no configurations"));
-            }
-            let wish = Wish { color, key };
-            group::submit_split(Split { rank, wish, out })
+            // SAFETY: the C caller's duty.
+            let blocking = unsafe { config::blocking("ncclCommSplit", config) }?;
+            group::submit_split(Split {
+                blocking: blocking.unwrap_or(rank.blocking),
+                rank,
+                wish: Wish { color, key },
+                out,
+            })
         })
+    })
+}
+
+unsafe extern "C" fn finalize(comm: ncclComm_t) -> ncclResult_t {
+    entry_of_work("ncclCommFinalize", || {
+        let rank = comm::find(comm)?;
+        rank.progress.finalize();
+        if rank.blocking {
+            rank.meeting.destroy(rank.rank);
+            return Ok(false);
+        }
+        rank.progress.begin(true);
+        group::aside(move || {
+            rank.meeting.destroy(rank.rank);
+            rank.progress.end(|| {});
+        })?;
+        Ok(true)
     })
 }
 
 unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
     entry("ncclCommDestroy", || {
+        let finalized = comm::find_busy(comm)?.progress.check_end()?;
         let rank = comm::remove(comm)?;
-        rank.meeting.destroy(rank.rank);
+        if !finalized {
+            rank.meeting.destroy(rank.rank);
+        }
         Ok(())
     })
 }
@@ -155,6 +209,7 @@ unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
 unsafe extern "C" fn abort(comm: ncclComm_t) -> ncclResult_t {
     entry("ncclCommAbort", || {
         let rank = comm::remove(comm)?;
+        rank.progress.abort();
         rank.meeting.abort(rank.rank);
         Ok(())
     })
@@ -162,8 +217,14 @@ unsafe extern "C" fn abort(comm: ncclComm_t) -> ncclResult_t {
 
 unsafe extern "C" fn async_error(comm: ncclComm_t, out: *mut ncclResult_t) -> ncclResult_t {
     entry("ncclCommGetAsyncError", || {
-        let failure = comm::find(comm)?.meeting.failure();
-        let code = failure.map_or(ncclResult_t::ncclSuccess, |failure| failure.code);
+        let rank = comm::find_busy(comm)?;
+        let code = match rank.progress.ask() {
+            true => ncclResult_t::ncclInProgress,
+            false => rank
+                .meeting
+                .failure()
+                .map_or(ncclResult_t::ncclSuccess, |failure| failure.code),
+        };
         // SAFETY: the C caller's duty.
         unsafe { store(out, code) }
     })
@@ -208,7 +269,7 @@ unsafe extern "C" fn group_start() -> ncclResult_t {
 
 unsafe extern "C" fn group_end() -> ncclResult_t {
     let mut began = false;
-    let code = entry("ncclGroupEnd", || {
+    let code = entry_of_work("ncclGroupEnd", || {
         began = true;
         group::end()
     });
@@ -255,10 +316,10 @@ impl Given {
 
 /// Checks a call and queues it, or leaves it to the end of the group.
 fn queue(kind: Kind, given: Given) -> ncclResult_t {
-    entry(kind.call(), || group::checked(|| submit(kind, given)))
+    entry_of_work(kind.call(), || group::checked(|| submit(kind, given)))
 }
 
-fn submit(kind: Kind, given: Given) -> Outcome {
+fn submit(kind: Kind, given: Given) -> Outcome<bool> {
     let name = kind.call();
     let rank = comm::find(given.on.0)?;
     rank.meeting.check()?;

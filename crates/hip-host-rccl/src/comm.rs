@@ -12,6 +12,7 @@ use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::clique::Clique;
 use crate::meeting::{Meeting, Wish};
+use crate::progress::Progress;
 use crate::remote::Remote;
 use crate::server;
 use crate::status::{Failure, Outcome};
@@ -22,25 +23,34 @@ pub(crate) struct Rank {
     pub(crate) meeting: Arc<dyn Meeting>,
     pub(crate) rank: usize,
     pub(crate) device: c_int,
+    /// Whether calls wait until they are done.
+    pub(crate) blocking: bool,
+    pub(crate) progress: Progress,
     /// Splits that it made so far.
     splits: AtomicU64,
 }
 
 impl Rank {
-    fn new(meeting: Arc<dyn Meeting>, rank: usize, device: c_int) -> Arc<Self> {
+    fn new(meeting: Arc<dyn Meeting>, rank: usize, device: c_int, blocking: bool) -> Arc<Self> {
         Arc::new(Self {
             meeting,
             rank,
             device,
+            blocking,
+            progress: Progress::default(),
             splits: AtomicU64::new(0),
         })
     }
 
     /// Tells where it wants to go. The returned wait ends when all ranks have told.
-    pub(crate) fn split(&self, wish: Wish) -> impl FnOnce() -> Outcome<Option<Arc<Self>>> + Send + use<> {
+    pub(crate) fn split(
+        &self,
+        wish: Wish,
+        blocking: bool,
+    ) -> impl FnOnce() -> Outcome<Option<Arc<Self>>> + Send + use<> {
         let number = 1 + self.splits.fetch_add(1, Ordering::Relaxed);
         let (parting, device) = (self.meeting.clone().split(self.rank, number, wish), self.device);
-        move || Ok(parting()?.map(|(meeting, rank)| Self::new(meeting, rank, device)))
+        move || Ok(parting()?.map(|(meeting, rank)| Self::new(meeting, rank, device, blocking)))
     }
 }
 
@@ -84,7 +94,12 @@ fn parse(id: &ncclUniqueId) -> Option<(Address, u64)> {
 const MOST: usize = 1 << 12;
 
 /// Takes a rank's place, without waiting for the others.
-pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) -> Outcome<Arc<Rank>> {
+pub(crate) fn join(
+    id: &ncclUniqueId,
+    (ranks, rank): (c_int, c_int),
+    device: c_int,
+    blocking: bool,
+) -> Outcome<Arc<Rank>> {
     let (address, id) =
         parse(id).ok_or_else(|| Failure::argument("ncclCommInitRank: that is no id of this library"))?;
     let (meeting, rank): (Arc<dyn Meeting>, _) = if server::is_here(address) {
@@ -95,7 +110,7 @@ pub(crate) fn join(id: &ncclUniqueId, ranks: c_int, rank: c_int, device: c_int) 
         let place = place(ranks, rank)?;
         (Arc::new(Remote::join(address, id, place, device)?), place.1)
     };
-    Ok(Rank::new(meeting, rank, device))
+    Ok(Rank::new(meeting, rank, device, blocking))
 }
 
 /// As counts, if the rank can be.
@@ -138,7 +153,7 @@ pub(crate) fn all(devices: &[c_int]) -> Outcome<Vec<Arc<Rank>>> {
     let ranks = devices.iter().enumerate().map(|(rank, &device)| {
         clique.join(rank, devices.len(), device)?;
         let meeting = clique.clone();
-        Ok(Rank::new(meeting, rank, device))
+        Ok(Rank::new(meeting, rank, device, true))
     });
     ranks.collect()
 }
@@ -149,7 +164,15 @@ pub(crate) fn publish(rank: Arc<Rank>) -> ncclComm_t {
     handle as ncclComm_t
 }
 
+/// The rank, if its next call may be made.
 pub(crate) fn find(comm: ncclComm_t) -> Outcome<Arc<Rank>> {
+    let rank = find_busy(comm)?;
+    rank.progress.check()?;
+    Ok(rank)
+}
+
+/// The rank, whatever goes on.
+pub(crate) fn find_busy(comm: ncclComm_t) -> Outcome<Arc<Rank>> {
     let found = RANKS.lock().get(&(comm as usize)).cloned();
     found.ok_or_else(unknown)
 }
@@ -165,7 +188,7 @@ fn unknown() -> Failure {
 
 /// The text of the communicator's failure; it lives as long as the handle.
 pub(crate) fn failure_text(comm: ncclComm_t) -> Option<*const c_char> {
-    let rank = find(comm).ok()?;
+    let rank = find_busy(comm).ok()?;
     // The communicator keeps its first failure, so the text outlives this reference.
     let failure = rank.meeting.failure()?;
     Some(failure.text.as_ptr())

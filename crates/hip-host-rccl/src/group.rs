@@ -30,6 +30,7 @@ pub(crate) struct Init {
     pub(crate) ranks: c_int,
     pub(crate) rank: c_int,
     pub(crate) device: c_int,
+    pub(crate) blocking: bool,
     pub(crate) out: *mut ncclComm_t,
 }
 
@@ -37,6 +38,8 @@ pub(crate) struct Init {
 pub(crate) struct Split {
     pub(crate) rank: Arc<Rank>,
     pub(crate) wish: Wish,
+    /// Of the new communicator.
+    pub(crate) blocking: bool,
     pub(crate) out: *mut ncclComm_t,
 }
 
@@ -57,8 +60,8 @@ pub(crate) fn start() {
     GROUP.with_borrow_mut(|group| group.depth += 1);
 }
 
-/// Issues what was collected, unless one of the calls failed.
-pub(crate) fn end() -> Outcome {
+/// Issues what was collected, unless one of the calls failed. Whether some of it goes on.
+pub(crate) fn end() -> Outcome<bool> {
     let group = GROUP.with_borrow_mut(|group| match group.depth {
         0 => Err(Failure::usage("ncclGroupEnd: no group was started on this thread")),
         1 => Ok(Some(std::mem::take(group))),
@@ -67,13 +70,13 @@ pub(crate) fn end() -> Outcome {
             Ok(None)
         }
     })?;
-    let Some(group) = group else { return Ok(()) };
+    let Some(group) = group else { return Ok(false) };
     if let Some(failure) = group.failure {
         return Err(failure);
     }
-    join(group.inits)?;
-    part(group.splits)?;
-    issue("ncclGroupEnd", group.calls)
+    let joining = join(group.inits)?;
+    let parting = part(group.splits)?;
+    Ok(issue("ncclGroupEnd", group.calls)? || joining || parting)
 }
 
 /// Ends the innermost group without its calls.
@@ -98,25 +101,25 @@ pub(crate) fn checked<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
 }
 
 /// Issues a call now, or at the end of the group.
-pub(crate) fn submit(call: Call) -> Outcome {
+pub(crate) fn submit(call: Call) -> Outcome<bool> {
     match collect(call, |group| &mut group.calls) {
-        None => Ok(()),
+        None => Ok(false),
         Some(call) => issue(call.operation.kind.call(), vec![call]),
     }
 }
 
 /// Joins now, or at the end of the group.
-pub(crate) fn submit_init(init: Init) -> Outcome {
+pub(crate) fn submit_init(init: Init) -> Outcome<bool> {
     match collect(init, |group| &mut group.inits) {
-        None => Ok(()),
+        None => Ok(false),
         Some(init) => join(vec![init]),
     }
 }
 
 /// Parts now, or at the end of the group.
-pub(crate) fn submit_split(split: Split) -> Outcome {
+pub(crate) fn submit_split(split: Split) -> Outcome<bool> {
     match collect(split, |group| &mut group.splits) {
-        None => Ok(()),
+        None => Ok(false),
         Some(split) => part(vec![split]),
     }
 }
@@ -133,38 +136,90 @@ fn collect<T>(item: T, list: fn(&mut Group) -> &mut Vec<T>) -> Option<T> {
 }
 
 /// All take their places before the first waits for the others.
-fn join(inits: Vec<Init>) -> Outcome {
+fn join(inits: Vec<Init>) -> Outcome<bool> {
     let joined: Outcome<Vec<_>> = inits
         .into_iter()
         .map(|init| {
-            let rank = comm::join(&init.id, init.ranks, init.rank, init.device)?;
+            let rank = comm::join(&init.id, (init.ranks, init.rank), init.device, init.blocking)?;
             Ok((rank, init.out))
         })
         .collect();
-    let joined = joined?;
-    for (rank, _) in &joined {
+    let (waiting, busy): (Vec<_>, Vec<_>) = joined?.into_iter().partition(|(rank, _)| rank.blocking);
+    let goes_on = !busy.is_empty();
+    for (rank, out) in busy {
+        rank.progress.begin(true);
+        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
+        unsafe { out.write(comm::publish(rank.clone())) };
+        aside(move || {
+            // The communicator has the failure.
+            _ = rank.meeting.wait_complete();
+            rank.progress.end(|| {});
+        })?;
+    }
+    for (rank, _) in &waiting {
         rank.meeting.wait_complete()?;
     }
-    for (rank, out) in joined {
-        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
+    for (rank, out) in waiting {
+        // SAFETY: as above.
         unsafe { out.write(comm::publish(rank)) };
     }
-    Ok(())
+    Ok(goes_on)
 }
 
 /// All tell their wishes before the first waits for the others.
-fn part(splits: Vec<Split>) -> Outcome {
+fn part(splits: Vec<Split>) -> Outcome<bool> {
     let asked: Vec<_> = splits
         .into_iter()
-        .map(|split| (split.rank.split(split.wish), split.out))
+        .map(|split| (split.rank.split(split.wish, split.blocking), split))
         .collect();
-    let parted: Outcome<Vec<_>> = asked.into_iter().map(|(wait, out)| Ok((wait()?, out))).collect();
-    for (rank, out) in parted? {
-        let handle = rank.map_or(std::ptr::null_mut(), comm::publish);
-        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
-        unsafe { out.write(handle) };
+    let (waiting, busy): (Vec<_>, Vec<_>) = asked.into_iter().partition(|(_, split)| split.rank.blocking);
+    let goes_on = !busy.is_empty();
+    for (wait, split) in busy {
+        let Split { rank, out, .. } = split;
+        rank.progress.begin(true);
+        let place = Room(out);
+        aside(move || {
+            let part = wait().ok().flatten();
+            let meeting = part.as_ref().map(|part| (part.meeting.clone(), part.rank));
+            // SAFETY: the C caller gave room for one handle until the end was told, or the communicator was aborted.
+            let written = rank.progress.end(|| unsafe { place.write(part) });
+            if let (false, Some((meeting, rank))) = (written, meeting) {
+                meeting.abort(rank);
+            }
+        })?;
     }
-    Ok(())
+    let parted: Outcome<Vec<_>> = waiting
+        .into_iter()
+        .map(|(wait, split)| Ok((wait()?, split.out)))
+        .collect();
+    for (rank, out) in parted? {
+        // SAFETY: the C caller gave room for one handle, which lasts until the call, or the group, has ended.
+        unsafe { Room(out).write(rank) };
+    }
+    Ok(goes_on)
+}
+
+/// Where a new handle goes.
+struct Room(*mut ncclComm_t);
+// SAFETY: the C caller leaves the place to the library, whichever thread of it writes.
+unsafe impl Send for Room {}
+
+impl Room {
+    /// # Safety
+    /// It can be written.
+    unsafe fn write(self, rank: Option<Arc<Rank>>) {
+        let handle = rank.map_or(std::ptr::null_mut(), comm::publish);
+        // SAFETY: the caller's promise.
+        unsafe { self.0.write(handle) };
+    }
+}
+
+/// Work of a communicator that does not block.
+pub(crate) fn aside(work: impl FnOnce() + Send + 'static) -> Outcome {
+    let spawned = std::thread::Builder::new().name("rccl".to_owned()).spawn(work);
+    spawned
+        .map(drop)
+        .map_err(|error| Failure::system(format!("no thread: {error}")))
 }
 
 /// What one stream does at once: all calls arrive before the first is waited for.
@@ -198,7 +253,13 @@ impl Drop for Command {
     }
 }
 
-fn issue(name: &'static str, calls: Vec<Call>) -> Outcome {
+/// Whether the end of some is to be asked for.
+fn issue(name: &'static str, calls: Vec<Call>) -> Outcome<bool> {
+    let busy: Vec<_> = calls
+        .iter()
+        .map(|call| call.rank.clone())
+        .filter(|rank| !rank.blocking)
+        .collect();
     let mut streams: Vec<(usize, c_int, Vec<Call>)> = Vec::new();
     for call in calls {
         // Default streams have one handle on all devices.
@@ -228,7 +289,8 @@ fn issue(name: &'static str, calls: Vec<Call>) -> Outcome {
             return Err(failure);
         }
     }
-    Ok(())
+    busy.iter().for_each(|rank| rank.progress.begin(false));
+    Ok(!busy.is_empty())
 }
 
 /// A capture would record work whose partners are elsewhere: it ends.

@@ -14,6 +14,7 @@
 //! | `clique` | the ranks that meet here: who is there, and whose calls belong together |
 //! | `server`, `remote`, `wire` | ranks of other processes: where they meet, as themselves, and what both say |
 //! | `comm` | handles, and the ids by which ranks find each other |
+//! | `config`, `progress` | communicators that do not block, and how far their calls are |
 //! | `group` | calls that are collected and issued at once |
 //! | `calls` | the C functions |
 //! | `limit` | how long a rank waits for the others |
@@ -39,7 +40,7 @@
 //!
 //! # What it lacks
 //!
-//! Slots that are empty: configurations, gather, scatter, all-to-all (a group of sends and receives does it),
+//! Of configurations it has `blocking` only. Slots that are empty: gather, scatter, all-to-all (a group of sends and receives does it),
 //! operations of the program's own. Elements of 8-bit floating point move, but do not add up.
 //!
 //! Sums of `f16` and `bf16` are made in `f32`, in the order of the ranks, and rounded once. The real library adds in
@@ -48,11 +49,13 @@
 mod calls;
 mod clique;
 mod comm;
+mod config;
 mod group;
 mod limit;
 mod meeting;
 mod operation;
 mod place;
+mod progress;
 mod reduce;
 mod remote;
 mod server;

@@ -52,6 +52,19 @@ pub(crate) fn from_hip(call: &str, error: hipError_t) -> Outcome {
     }
 }
 
+/// As [`entry`], for a body that says whether its work goes on after the call.
+pub(crate) fn entry_of_work(name: &'static str, body: impl FnOnce() -> Outcome<bool>) -> ncclResult_t {
+    let mut goes_on = false;
+    let code = entry(name, || {
+        goes_on = body()?;
+        Ok(())
+    });
+    match code {
+        ncclResult_t::ncclSuccess if goes_on => ncclResult_t::ncclInProgress,
+        code => code,
+    }
+}
+
 thread_local! {
     /// The text of the thread's last failed call.
     static LAST: RefCell<CString> = RefCell::default();
