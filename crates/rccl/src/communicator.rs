@@ -43,16 +43,13 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// A rank that cannot be, and the library's: the ranks disagree, or could not reach each other. Older releases wait
-    /// for ever for a rank that does not come.
+    /// A rank that cannot be, and the library's: the ranks disagree, or could not reach each other. It waits for ever for
+    /// a rank that does not come; [`new_within`](Self::new_within) does not.
     #[doc(alias = "ncclCommInitRank")]
     pub fn new(library: &Library, device: &Device, id: &UniqueId, rank: usize, ranks: usize) -> Result<Self> {
         let init = slot(library.api().ncclCommInitRank, "ncclCommInitRank")?;
         check_life(library)?;
-        let call = "Communicator::new";
-        let (Ok(raw_rank), Ok(raw_ranks), true) = (i32::try_from(rank), i32::try_from(ranks), rank < ranks) else {
-            return Err(Error::NoRank { call, rank, ranks });
-        };
+        let (raw_rank, raw_ranks) = check_rank("Communicator::new", rank, ranks)?;
         device.make_current()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: writes one handle to the address given.
@@ -127,7 +124,7 @@ impl Communicator {
         Ok(usize::try_from(number).unwrap_or(0))
     }
 
-    fn of(library: &Library, device: &Device, raw: ncclComm_t, (rank, ranks): (usize, usize)) -> Self {
+    pub(crate) fn of(library: &Library, device: &Device, raw: ncclComm_t, (rank, ranks): (usize, usize)) -> Self {
         Self {
             library: library.clone(),
             device: device.clone(),
@@ -206,6 +203,7 @@ impl Communicator {
             }
             if begin.elapsed() > self.time_limit.get() {
                 return Err(Error::TimedOut {
+                    call: "Communicator::wait",
                     seconds: self.time_limit.get().as_secs_f64(),
                 });
             }
@@ -259,15 +257,23 @@ impl Communicator {
     }
 }
 
+/// Both as the library takes them.
+pub(crate) fn check_rank(call: &'static str, rank: usize, ranks: usize) -> Result<(i32, i32)> {
+    match (i32::try_from(rank), i32::try_from(ranks)) {
+        (Ok(raw_rank), Ok(raw_ranks)) if rank < ranks => Ok((raw_rank, raw_ranks)),
+        _ => Err(Error::NoRank { call, rank, ranks }),
+    }
+}
+
 /// That a communicator can be ended again.
-fn check_life(library: &Library) -> Result<()> {
+pub(crate) fn check_life(library: &Library) -> Result<()> {
     slot(library.api().ncclCommDestroy, "ncclCommDestroy")?;
     slot(library.api().ncclCommAbort, "ncclCommAbort")?;
     Ok(())
 }
 
 /// Work of microseconds is not slept through, and long work costs no processor.
-fn pause(begin: Instant) {
+pub(crate) fn pause(begin: Instant) {
     match begin.elapsed() < Duration::from_millis(1) {
         true => std::thread::yield_now(),
         false => std::thread::sleep(Duration::from_micros(100)),

@@ -102,9 +102,13 @@ pub enum Error {
         call: &'static str,
     },
 
-    /// Queued work did not end in time.
-    #[error("the stream's work did not end within {seconds} s: a rank did not make its call; abort the communicator")]
+    /// Queued work, or the start of a communicator, did not end in time.
+    #[error(
+        "{call}: no end within {seconds} s, for a rank did not make its call; give the communicator up on all ranks"
+    )]
     TimedOut {
+        /// The call that waited.
+        call: &'static str,
         /// The limit.
         seconds: f64,
     },

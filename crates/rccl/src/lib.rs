@@ -5,6 +5,7 @@
 //! | [`Library`] | the function table | |
 //! | [`UniqueId`] | by what ranks find each other | `ncclUniqueId` |
 //! | [`Communicator`] | one rank, on one device | `ncclComm_t` |
+//! | [`Communicator::new`], [`new_within`](Communicator::new_within), [`all`](Communicator::all), [`split`](Communicator::split) | ranks that find each other, also within a limit | `ncclCommInitRank` and so on |
 //! | [`Communicator::all_reduce`], [`reduce`](Communicator::reduce), [`broadcast`](Communicator::broadcast), [`all_gather`](Communicator::all_gather), [`reduce_scatter`](Communicator::reduce_scatter) | collectives, and each but `broadcast` with `_in_place` | `ncclAllReduce` and so on |
 //! | [`Communicator::send`], [`recv`](Communicator::recv) | a message to or from a peer | `ncclSend`, `ncclRecv` |
 //! | [`Library::group`], [`Group`] | calls that are queued at once: exchanges, and several ranks in one thread | `ncclGroupStart`, `ncclGroupEnd` |
@@ -77,6 +78,8 @@ mod error;
 mod library;
 
 mod communicator;
+
+mod within;
 
 mod group;
 

@@ -1,9 +1,10 @@
 //! NCCL on this machine's GPUs, one rank on each, through the crate `rccl`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use hip::{Device, DeviceBuffer, Runtime, Stream};
-use rccl::{Communicator, Library, ReduceOp};
+use rccl::{Communicator, Error, Library, ReduceOp, UniqueId};
 
 use crate::common::skipped;
 
@@ -182,4 +183,58 @@ fn ranks_of_one_color_are_a_communicator() {
         let (rank, of_part, ranks) = split.join().unwrap();
         assert_eq!((of_part, ranks), (rank / 2, (count + 1 - rank % 2) / 2), "rank {rank}");
     }
+}
+
+/// NCCL's own start does not end then.
+#[test]
+fn a_rank_that_does_not_come_is_given_up_at_the_limit() {
+    let Some(bench) = bench() else { return };
+    let id = UniqueId::new(&bench.library).unwrap();
+    let limit = Duration::from_secs(5);
+    let (device, ranks) = (&bench.devices[0], bench.devices.len() + 1);
+    let begin = Instant::now();
+    let error = Communicator::new_within(&bench.library, device, &id, 0, ranks, limit).unwrap_err();
+    println!("{error}, after {:.1} s", begin.elapsed().as_secs_f64());
+    assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+    // Neither the others of this library nor the device suffer.
+    ranks_add_up(&bench.ranks, &bench);
+}
+
+#[test]
+fn ranks_that_come_within_the_limit_are_a_communicator_as_any_other() {
+    let Some(bench) = bench() else { return };
+    let id = UniqueId::new(&bench.library).unwrap();
+    let (library, count) = (&bench.library, bench.devices.len());
+    let begin = Instant::now();
+    let joined: Vec<Communicator> = std::thread::scope(|scope| {
+        let limit = Duration::from_secs(120);
+        let join = |(rank, device)| {
+            let id = &id;
+            scope.spawn(move || Communicator::new_within(library, device, id, rank, count, limit).unwrap())
+        };
+        let threads: Vec<_> = bench.devices.iter().enumerate().map(join).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    println!("joined after {:.1} s", begin.elapsed().as_secs_f64());
+    ranks_add_up(&joined, &bench);
+    let parts = joined.iter().map(|rank| rank.ranks()).collect::<Vec<_>>();
+    assert_eq!(parts, vec![count; count]);
+}
+
+/// Each rank gives its number and one.
+fn ranks_add_up(ranks: &[Communicator], bench: &Bench) {
+    let mut memory = bench.filled(1000, |rank, _| rank as i64 + 1);
+    bench
+        .library
+        .group(|group| {
+            let both = ranks.iter().zip(&mut memory).zip(&bench.streams);
+            both.into_iter()
+                .try_for_each(|((rank, memory), stream)| group.all_reduce_in_place(rank, memory, ReduceOp::Sum, stream))
+        })
+        .unwrap();
+    let count = ranks.len() as i64;
+    assert_eq!(
+        bench.contents(&memory),
+        vec![vec![count * (count + 1) / 2; 1000]; ranks.len()]
+    );
 }

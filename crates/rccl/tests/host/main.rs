@@ -7,3 +7,4 @@ mod lifetimes;
 mod messages;
 mod refusals;
 mod splits;
+mod starts;

@@ -1,8 +1,10 @@
 //! What the other processes do.
 
+use std::time::Duration;
+
 use rccl::{Communicator, ReduceOp, UniqueId};
 
-use crate::{device, everything, join, library};
+use crate::{device, everything, join, join_within, library};
 
 /// Names the role; without it the program is the first process.
 pub const ROLE: &str = "HIPCL_TEST_ROLE";
@@ -36,6 +38,10 @@ pub enum Role {
     TellFailure,
     /// Tells why it could not join.
     TellJoin,
+    /// Tells why it could not join within a limit.
+    TellJoinWithin,
+    /// Joins within a limit that is not reached, and takes part in everything.
+    JoinWithin,
 }
 
 pub fn describe(role: Role, id: &UniqueId, rank: usize, ranks: usize) -> String {
@@ -146,6 +152,11 @@ fn the_other_process() {
             let queued = rank.comm.all_reduce_in_place(&mut memory, ReduceOp::Sum, &rank.stream);
             tell(queued.and_then(|()| rank.comm.wait(&rank.stream)).unwrap_err());
         }
+        "TellJoinWithin" => {
+            let limit = Duration::from_millis(20);
+            tell(Communicator::new_within(&library(), &device(rank), &id, rank, ranks, limit).unwrap_err());
+        }
+        "JoinWithin" => everything::run(&join_within(&id, rank, ranks)),
         "TellJoin" => tell(Communicator::new(&library(), &device(rank), &id, rank, ranks).unwrap_err()),
         other => panic!("no role {other}"),
     }

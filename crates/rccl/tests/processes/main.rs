@@ -8,6 +8,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use child::Role;
 use hip::{Device, Runtime, Stream};
@@ -49,6 +50,16 @@ fn join(id: &UniqueId, rank: usize, ranks: usize) -> Rank {
     let device = device(rank);
     Rank {
         comm: Communicator::new(&library(), &device, id, rank, ranks).unwrap(),
+        stream: device.stream().unwrap(),
+        device,
+    }
+}
+
+/// As [`join`], with a limit that no start reaches.
+fn join_within(id: &UniqueId, rank: usize, ranks: usize) -> Rank {
+    let (device, limit) = (device(rank), Duration::from_secs(600));
+    Rank {
+        comm: Communicator::new_within(&library(), &device, id, rank, ranks, limit).unwrap(),
         stream: device.stream().unwrap(),
         device,
     }
@@ -119,6 +130,32 @@ fn every_collective() {
     for mut peer in peers {
         assert!(peer.end().success());
     }
+}
+
+#[test]
+fn processes_that_come_in_time() {
+    let _alone = alone();
+    let id = new_id();
+    let peers = peers(Role::JoinWithin, &id, DEVICES);
+    everything::run(&join_within(&id, 0, DEVICES));
+    for mut peer in peers {
+        assert!(peer.end().success());
+    }
+}
+
+#[test]
+fn a_process_gives_up_a_rank_that_does_not_come() {
+    let _alone = alone();
+    let id = new_id();
+    let mut peer = Peer::start(Role::TellJoinWithin, &id, 1, 2);
+    let told = peer.line();
+    assert!(
+        told.contains("Communicator::new_within: no end within 0.02 s"),
+        "{told}"
+    );
+    assert!(peer.end().success());
+    let error = Communicator::new(&library(), &device(0), &id, 0, 2).unwrap_err();
+    assert!(error.to_string().contains("rank 1"), "{error}");
 }
 
 #[test]

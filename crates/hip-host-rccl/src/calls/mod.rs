@@ -1,17 +1,17 @@
-//! The C functions.
+//! The C functions. Those of a communicator's life are in `life`.
+
+mod life;
 
 use std::ffi::{c_char, c_int, c_void};
 
 use hip_host::library;
 use hip_sys::hipStream_t;
-use rccl_sys::{Api, ncclComm_t, ncclConfig_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclUniqueId};
+use rccl_sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 
 use crate::comm::{self, Rank};
-use crate::config;
-use crate::group::{self, Call, Init, Split};
-use crate::meeting::Wish;
+use crate::group::{self, Call};
 use crate::operation::{Kind, Operation};
-use crate::status::{Failure, Outcome, entry, entry_of_work, error_string, from_hip, last_text};
+use crate::status::{Failure, Outcome, entry, entry_of_work, error_string, last_text};
 
 /// RCCL's version that the model has the API of: 2.27.7.
 const VERSION: c_int = 22707;
@@ -24,20 +24,20 @@ pub const fn rccl_api() -> Api {
         ncclAllReduce: Some(all_reduce),
         ncclBcast: Some(bcast),
         ncclBroadcast: Some(broadcast),
-        ncclCommAbort: Some(abort),
+        ncclCommAbort: Some(life::abort),
         ncclCommCount: Some(count),
         ncclCommCuDevice: Some(device),
-        ncclCommDestroy: Some(destroy),
-        ncclCommGetAsyncError: Some(async_error),
-        ncclCommInitAll: Some(init_all),
-        ncclCommFinalize: Some(finalize),
-        ncclCommInitRank: Some(init_rank),
-        ncclCommInitRankConfig: Some(init_rank_config),
-        ncclCommSplit: Some(split),
+        ncclCommDestroy: Some(life::destroy),
+        ncclCommGetAsyncError: Some(life::async_error),
+        ncclCommInitAll: Some(life::init_all),
+        ncclCommFinalize: Some(life::finalize),
+        ncclCommInitRank: Some(life::init_rank),
+        ncclCommInitRankConfig: Some(life::init_rank_config),
+        ncclCommSplit: Some(life::split),
         ncclCommUserRank: Some(user_rank),
         ncclGetErrorString: Some(error_string),
         ncclGetLastError: Some(last_error),
-        ncclGetUniqueId: Some(unique_id),
+        ncclGetUniqueId: Some(life::unique_id),
         ncclGetVersion: Some(version),
         ncclGroupEnd: Some(group_end),
         ncclGroupStart: Some(group_start),
@@ -63,171 +63,6 @@ unsafe fn store<T>(out: *mut T, value: T) -> Outcome {
 unsafe extern "C" fn version(out: *mut c_int) -> ncclResult_t {
     // SAFETY: the C caller's duty.
     entry("ncclGetVersion", || unsafe { store(out, VERSION) })
-}
-
-unsafe extern "C" fn unique_id(out: *mut ncclUniqueId) -> ncclResult_t {
-    // SAFETY: the C caller's duty.
-    entry("ncclGetUniqueId", || unsafe { store(out, comm::new_id()?) })
-}
-
-unsafe extern "C" fn init_rank(out: *mut ncclComm_t, ranks: c_int, id: ncclUniqueId, rank: c_int) -> ncclResult_t {
-    // SAFETY: the C caller's duty.
-    unsafe { init("ncclCommInitRank", out, (ranks, rank), id, std::ptr::null()) }
-}
-
-unsafe extern "C" fn init_rank_config(
-    out: *mut ncclComm_t,
-    ranks: c_int,
-    id: ncclUniqueId,
-    rank: c_int,
-    config: *mut ncclConfig_t,
-) -> ncclResult_t {
-    // SAFETY: the C caller's duty.
-    unsafe { init("ncclCommInitRankConfig", out, (ranks, rank), id, config) }
-}
-
-/// # Safety
-/// `out` is null or has room for a handle; `config` is null or a configuration.
-unsafe fn init(
-    name: &'static str,
-    out: *mut ncclComm_t,
-    (ranks, rank): (c_int, c_int),
-    id: ncclUniqueId,
-    config: *const ncclConfig_t,
-) -> ncclResult_t {
-    entry_of_work(name, || {
-        group::checked(|| {
-            // SAFETY: the caller's promise.
-            let blocking = unsafe {
-                store(out, std::ptr::null_mut())?;
-                config::blocking(name, config)
-            }?;
-            let device = group::current_device()?;
-            group::submit_init(Init {
-                id,
-                ranks,
-                rank,
-                device,
-                blocking: blocking.unwrap_or(true),
-                out,
-            })
-        })
-    })
-}
-
-unsafe extern "C" fn init_all(out: *mut ncclComm_t, count: c_int, devices: *const c_int) -> ncclResult_t {
-    entry("ncclCommInitAll", || {
-        let count = usize::try_from(count).ok().filter(|count| *count > 0);
-        let (Some(count), false) = (count, out.is_null()) else {
-            return Err(Failure::argument("ncclCommInitAll: no ranks, or no place for them"));
-        };
-        let devices: Vec<c_int> = match devices.is_null() {
-            true => (0..count as c_int).collect(),
-            // SAFETY: the C caller's duty: as many numbers as ranks.
-            false => (0..count)
-                .map(|rank| unsafe { devices.add(rank).read_unaligned() })
-                .collect(),
-        };
-        let mut present = 0;
-        let count_devices = hip_host::hip_api().hipGetDeviceCount.expect("built");
-        // SAFETY: writes one number to the address given.
-        from_hip("hipGetDeviceCount", unsafe { count_devices(&mut present) })?;
-        if let Some(absent) = devices.iter().find(|device| !(0..present).contains(*device)) {
-            return Err(Failure::argument(format!(
-                "ncclCommInitAll: there is no device {absent}"
-            )));
-        }
-        for (at, rank) in comm::all(&devices)?.into_iter().enumerate() {
-            // SAFETY: the C caller's duty: room for as many handles as ranks.
-            unsafe { out.add(at).write(comm::publish(rank)) };
-        }
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn split(
-    comm: ncclComm_t,
-    color: c_int,
-    key: c_int,
-    out: *mut ncclComm_t,
-    config: *mut ncclConfig_t,
-) -> ncclResult_t {
-    entry_of_work("ncclCommSplit", || {
-        group::checked(|| {
-            // SAFETY: the C caller's duty.
-            unsafe { store(out, std::ptr::null_mut()) }?;
-            let rank = comm::find(comm)?;
-            rank.meeting.check()?;
-            let color = match color {
-                rccl_sys::NCCL_SPLIT_NOCOLOR => None,
-                0.. => Some(color),
-                _ => {
-                    let text = format!("ncclCommSplit: color {color} is neither NCCL_SPLIT_NOCOLOR nor 0 or more");
-                    return Err(Failure::argument(text));
-                }
-            };
-            // SAFETY: the C caller's duty.
-            let blocking = unsafe { config::blocking("ncclCommSplit", config) }?;
-            group::submit_split(Split {
-                blocking: blocking.unwrap_or(rank.blocking),
-                rank,
-                wish: Wish { color, key },
-                out,
-            })
-        })
-    })
-}
-
-unsafe extern "C" fn finalize(comm: ncclComm_t) -> ncclResult_t {
-    entry_of_work("ncclCommFinalize", || {
-        let rank = comm::find(comm)?;
-        rank.progress.finalize();
-        if rank.blocking {
-            rank.meeting.destroy(rank.rank);
-            return Ok(false);
-        }
-        rank.progress.begin(true);
-        group::aside(move || {
-            rank.meeting.destroy(rank.rank);
-            rank.progress.end(|| {});
-        })?;
-        Ok(true)
-    })
-}
-
-unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
-    entry("ncclCommDestroy", || {
-        let finalized = comm::find_busy(comm)?.progress.check_end()?;
-        let rank = comm::remove(comm)?;
-        if !finalized {
-            rank.meeting.destroy(rank.rank);
-        }
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn abort(comm: ncclComm_t) -> ncclResult_t {
-    entry("ncclCommAbort", || {
-        let rank = comm::remove(comm)?;
-        rank.progress.abort();
-        rank.meeting.abort(rank.rank);
-        Ok(())
-    })
-}
-
-unsafe extern "C" fn async_error(comm: ncclComm_t, out: *mut ncclResult_t) -> ncclResult_t {
-    entry("ncclCommGetAsyncError", || {
-        let rank = comm::find_busy(comm)?;
-        let code = match rank.progress.ask() {
-            true => ncclResult_t::ncclInProgress,
-            false => rank
-                .meeting
-                .failure()
-                .map_or(ncclResult_t::ncclSuccess, |failure| failure.code),
-        };
-        // SAFETY: the C caller's duty.
-        unsafe { store(out, code) }
-    })
 }
 
 /// The text of the communicator's failure if it has one, else of the thread's last failed call. It stays for as long as
