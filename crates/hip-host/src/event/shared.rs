@@ -46,8 +46,11 @@ struct Page {
     recording: AtomicU64,
     /// Each a [`Slot`] of the recording whose number leads there.
     slots: [AtomicU64; SLOTS],
-    /// For each slot which of its last 64 recordings failed, a bit each: a wait may ask when others have had the slot.
+    /// For each slot which of its last [`TURNS`] recordings failed, a bit each: a wait may ask when others have had the
+    /// slot.
     failed: [AtomicU64; SLOTS],
+    /// The greatest number that failed, for a wait that asks later still.
+    last_failed: AtomicU64,
     /// The processes that may record, each for good; 0 for none.
     processes: [AtomicU64; PROCESSES],
 }
@@ -55,7 +58,9 @@ struct Page {
 const BYTES: usize = 4096;
 /// How many recordings of an event can be under way.
 const SLOTS: usize = 32;
-const PROCESSES: usize = 447;
+/// After how many turns of a slot a bit of `failed` is another recording's.
+const TURNS: u64 = u64::BITS as u64;
+const PROCESSES: usize = 446;
 const _: () = assert!(size_of::<Page>() == BYTES);
 
 /// A recording's number, counted from 1, and the place of the process that took it. One word, so a reader never sees
@@ -76,7 +81,7 @@ impl RecordingId {
 
     /// Its bit among those of its slot.
     fn bit(self) -> u64 {
-        1 << (self.number() / SLOTS as u64 % u64::from(u64::BITS))
+        1 << (self.number() / SLOTS as u64 % TURNS)
     }
 
     fn place(self) -> usize {
@@ -216,10 +221,19 @@ impl Counters {
 
     fn fail(&self, recording: RecordingId) {
         self.page().failed[recording.slot()].fetch_or(recording.bit(), Ordering::AcqRel);
+        self.page().last_failed.fetch_max(recording.number(), Ordering::AcqRel);
     }
 
+    /// Whether the recording, which is over, failed. A wait that asks so late that the bit is another's is told so of
+    /// each recording before the last one that failed.
     fn has_failed(&self, recording: RecordingId) -> bool {
-        self.page().failed[recording.slot()].load(Ordering::Acquire) & recording.bit() != 0
+        let has_bit = self.page().failed[recording.slot()].load(Ordering::Acquire) & recording.bit() != 0;
+        // The recording that has the bit next claims the slot before it changes the bit.
+        let later = self.slot(recording).recording().number() - recording.number();
+        match later < TURNS * SLOTS as u64 {
+            true => has_bit,
+            false => recording.number() <= self.page().last_failed.load(Ordering::Acquire),
+        }
     }
 
     /// The last recording, if there is one.
@@ -342,7 +356,7 @@ struct Shared {
     file: RemoteFile,
 }
 
-const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt4");
+const MAGIC: u64 = u64::from_le_bytes(*b"hcl-evt5");
 const _: () = assert!(size_of::<Shared>() <= size_of::<hipIpcEventHandle_t>());
 
 pub(crate) unsafe extern "C" fn ipc_get_event_handle(out: *mut hipIpcEventHandle_t, event: hipEvent_t) -> hipError_t {
@@ -464,6 +478,21 @@ mod tests {
             let recording = counters.take().unwrap();
             recording.reach();
             assert!(counters.is_done(recording.id()).unwrap());
+        }
+        for id in [ids.0, ids.1] {
+            assert_eq!(counters.is_done(id), Err(hipError_t::hipErrorLaunchFailure));
+        }
+    }
+
+    #[test]
+    fn a_late_wait_is_over_where_no_later_recording_failed() {
+        let counters = counters();
+        drop(counters.take().unwrap());
+        let reached = counters.take().unwrap();
+        reached.reach();
+        for _ in 0..3 * TURNS {
+            assert!(counters.is_done(reached.id()).unwrap());
+            reach_all(&counters, SLOTS);
         }
     }
 

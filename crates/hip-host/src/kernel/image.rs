@@ -222,19 +222,27 @@ unsafe fn open(bytes: &[u8]) -> std::result::Result<(Library, OwnedFd), LoadErro
 /// Puts bytes where the loader finds them: in memory, or in an unnamed file where that is unavailable.
 fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = match memfd_create("hip-host module", flags) {
-        Ok(fd) => fd,
-        Err(_) => tempfile::tempfile()?.into(),
+    let Ok(fd) = memfd_create("hip-host module", flags) else {
+        // An unnamed file takes no seal.
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        return Ok(file.into());
     };
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes)?;
-    // The loader maps the file, so a program that opens it by the process's list of descriptors would change code that
-    // runs. An unnamed file takes no seal.
-    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-    if fcntl_add_seals(&file, seals).is_ok() {
-        check_written(&file, bytes)?;
-    }
+    seal(&file, bytes)?;
     Ok(file.into())
+}
+
+/// Forbids all changes of a file in memory that holds these bytes. The loader maps the file, so a program that opened it
+/// by the process's list of descriptors would change code that runs.
+fn seal(file: &std::fs::File, bytes: &[u8]) -> std::io::Result<()> {
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    fcntl_add_seals(file, seals).map_err(|error| {
+        let reason = "another part of the program opened its file and forbids to seal it";
+        std::io::Error::other(format!("{reason} ({error}); load the code again"))
+    })?;
+    check_written(file, bytes)
 }
 
 /// That the file holds these bytes and no others: it could be written until it was sealed.
@@ -317,6 +325,17 @@ mod tests {
         let again = std::fs::OpenOptions::new().write(true).open(&path);
         assert!(again.and_then(|mut file| file.write_all(b"no code")).is_err());
         assert_eq!(std::fs::read(path).unwrap(), bytes);
+    }
+
+    #[test]
+    fn code_whose_file_cannot_be_sealed_is_not_loaded() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        for (others, taken) in [(SealFlags::empty(), true), (SealFlags::SEAL, false)] {
+            let mut file = std::fs::File::from(memfd_create("module", flags).unwrap());
+            file.write_all(b"module").unwrap();
+            fcntl_add_seals(&file, others).unwrap();
+            assert_eq!(seal(&file, b"module").is_ok(), taken, "{others:?}");
+        }
     }
 
     #[test]
