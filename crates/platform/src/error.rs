@@ -30,6 +30,16 @@ pub enum Error {
         /// The loader's one-line reason with every path tried.
         cause: String,
     },
+    /// The platform's library of collectives could not be loaded.
+    #[error("platform {platform} has no collectives here: {cause}; {remedy}")]
+    NoCollectives {
+        /// The platform.
+        platform: Platform,
+        /// The loader's one-line reason with every path tried.
+        cause: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The library is present but reports no usable device.
     #[error(
         "platform {platform} cannot be used: {cause}; {}{}",
@@ -65,9 +75,10 @@ impl Error {
     pub fn platform(&self) -> Option<Platform> {
         match self {
             Self::Unknown { .. } => None,
-            Self::NotBuilt { platform, .. } | Self::NoLibrary { platform, .. } | Self::NoDevice { platform, .. } => {
-                Some(*platform)
-            }
+            Self::NotBuilt { platform, .. }
+            | Self::NoLibrary { platform, .. }
+            | Self::NoCollectives { platform, .. }
+            | Self::NoDevice { platform, .. } => Some(*platform),
             Self::MixedReleases { .. } => Some(Platform::Amd),
         }
     }
@@ -76,7 +87,7 @@ impl Error {
     #[must_use]
     pub fn libraries(&self) -> Vec<LibraryReport> {
         match self {
-            Self::Unknown { .. } | Self::NotBuilt { .. } => Vec::new(),
+            Self::Unknown { .. } | Self::NotBuilt { .. } | Self::NoCollectives { .. } => Vec::new(),
             Self::NoLibrary { cause, .. } => vec![LibraryReport {
                 name: "HIP",
                 state: LibraryState::Missing(cause.clone()),

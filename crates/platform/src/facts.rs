@@ -14,6 +14,8 @@ pub struct Facts {
     pub is_model: bool,
     /// Whether the devices are reached through AMD's kernel driver, `/dev/kfd`.
     pub uses_kfd: bool,
+    /// The most bytes that OpenCL imports by a file descriptor here, where more would end the process.
+    pub import_limit: fn() -> Option<usize>,
     /// How a kernel that OpenCL compiled runs on a HIP stream.
     pub opencl_kernels: OpenClKernels,
     /// What DLPack calls the platform's memory.

@@ -13,6 +13,7 @@ pub(super) const FACTS: Facts = Facts {
     one_address_space: true,
     is_model: false,
     uses_kfd: true,
+    import_limit: || None,
     opencl_kernels: OpenClKernels::CodeObject,
     // kDLROCM, kDLROCMHost; managed memory has no name of its own.
     dlpack: DlPackNames {
@@ -31,11 +32,11 @@ pub(super) const FACTS: Facts = Facts {
 
 /// The file that the library's own variable names, else the copy beside HIP.
 macro_rules! named_or_beside {
-    ($table:ty, $set:expr) => {
+    ($table:ty, $hip:expr) => {
         if std::env::var_os(<$table>::SEARCH.env).is_some_and(|path| !path.is_empty()) {
             <$table>::load()
         } else {
-            <$table>::load_beside(&$set.hip)
+            <$table>::load_beside(&$hip)
         }
     };
 }
@@ -61,13 +62,13 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         rtc: set.take("HIPRTC", rtc, |api| api.present().count())?,
         rocblas: match extent.left_out() {
             Some(reason) => set.miss("rocBLAS", reason),
-            None => set.take("rocBLAS", named_or_beside!(rocblas_sys::Api, set), |api| {
+            None => set.take("rocBLAS", named_or_beside!(rocblas_sys::Api, set.hip), |api| {
                 api.present().count()
             })?,
         },
         rocsolver: match extent.left_out() {
             Some(reason) => set.miss("rocSOLVER", reason),
-            None => set.take("rocSOLVER", named_or_beside!(rocsolver_sys::Api, set), |api| {
+            None => set.take("rocSOLVER", named_or_beside!(rocsolver_sys::Api, set.hip), |api| {
                 api.present().count()
             })?,
         },
@@ -77,6 +78,25 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
         foreign: None,
     };
     Ok((tables, set.libraries))
+}
+
+/// Loads RCCL from HIP's installation.
+pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+    let missing = |error: LoadError| Error::NoCollectives {
+        platform: Platform::Amd,
+        cause: error.to_string(),
+        remedy: "install RCCL from the same ROCm release as HIP (package rccl), or set HIPCL_RCCL_LIBRARY to its file",
+    };
+    let (_, hip) = hip_sys::Api::load().map_err(missing)?;
+    let (api, file) = named_or_beside!(rccl_sys::Api, hip).map_err(missing)?;
+    match hip.is_together_with(&file) {
+        true => Ok(api),
+        false => Err(Error::MixedReleases {
+            first: hip.path().to_path_buf(),
+            second: file.path().to_path_buf(),
+            libraries: Vec::new(),
+        }),
+    }
 }
 
 struct Set {

@@ -6,6 +6,7 @@ mod nvidia;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::select::Extent;
 use crate::{Error, Facts, LibraryReport, Tables};
@@ -30,6 +31,19 @@ macro_rules! platforms {
                 match self {
                     $(Self::$name => &$file::FACTS,)*
                 }
+            }
+
+            /// Loads its library of collectives: RCCL, NCCL, or the software device's double. It is not among the
+            /// [`Tables`](crate::Tables), since RCCL's file has a gigabyte and few programs need it.
+            ///
+            /// # Errors
+            /// [`Error::NoCollectives`] with what was tried, [`Error::NotBuilt`], and [`Error::MixedReleases`] if RCCL
+            /// lies in another installation than HIP.
+            pub fn collectives(self) -> Result<Arc<rccl_sys::Api>, Error> {
+                match self {
+                    $(Self::$name => $file::collectives(),)*
+                }
+                .map(Arc::new)
             }
 
             /// Opens its libraries.

@@ -12,6 +12,7 @@ pub(super) const FACTS: Facts = Facts {
     one_address_space: true,
     is_model: true,
     uses_kfd: false,
+    import_limit: || None,
     opencl_kernels: OpenClKernels::Hooks,
     // kDLExtDev: a device that the specification has no name for.
     dlpack: DlPackNames {
@@ -33,10 +34,25 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
     Ok(tables::tables(extent))
 }
 
+#[cfg(feature = "host")]
+pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+    Ok(hip_host_rccl::rccl_api())
+}
+
 #[cfg(not(feature = "host"))]
 pub(super) fn tables(_extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
-    Err(Error::NotBuilt {
+    Err(not_built())
+}
+
+#[cfg(not(feature = "host"))]
+pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+    Err(not_built())
+}
+
+#[cfg(not(feature = "host"))]
+fn not_built() -> Error {
+    Error::NotBuilt {
         platform: super::Platform::Host,
         remedy: "build with the feature `host` of the crate `platform`",
-    })
+    }
 }

@@ -12,6 +12,7 @@ pub(super) const FACTS: Facts = Facts {
     one_address_space: false,
     is_model: false,
     uses_kfd: false,
+    import_limit,
     opencl_kernels: OpenClKernels::Ptx,
     // kDLCUDA, kDLCUDAHost, kDLCUDAManaged.
     dlpack: DlPackNames {
@@ -28,13 +29,31 @@ pub(super) const FACTS: Facts = Facts {
     },
 };
 
+/// On a machine with several GPUs NVIDIA's OpenCL writes to a null address when it imports 512 MiB or more: plain calls
+/// in C, two H200, driver 580.159.04, whichever GPUs are visible and however the memory was made. With one H200 and the
+/// same driver it imports any size.
+fn import_limit() -> Option<usize> {
+    let gpus = std::fs::read_dir("/proc/driver/nvidia/gpus").map_or(0, Iterator::count);
+    (gpus > 1).then_some((512 << 20) - 1)
+}
+
 #[cfg(feature = "nvidia")]
-pub(super) use tables::tables;
+pub(super) use tables::{collectives, tables};
 
 #[cfg(not(feature = "nvidia"))]
 pub(super) fn tables(_extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Error> {
-    Err(Error::NotBuilt {
+    Err(not_built())
+}
+
+#[cfg(not(feature = "nvidia"))]
+pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+    Err(not_built())
+}
+
+#[cfg(not(feature = "nvidia"))]
+fn not_built() -> Error {
+    Error::NotBuilt {
         platform: super::Platform::Nvidia,
         remedy: "build with the feature `nvidia`, or select the platform amd or host",
-    })
+    }
 }

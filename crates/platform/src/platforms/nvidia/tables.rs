@@ -39,6 +39,16 @@ pub(in crate::platforms) fn tables(extent: Extent) -> Result<(Tables, Vec<Librar
     Ok((tables, libraries))
 }
 
+/// Loads NCCL, which has RCCL's API; hip-cuda's streams and devices are CUDA's own.
+pub(in crate::platforms) fn collectives() -> Result<rccl_sys::Api, Error> {
+    let (api, _) = rccl_sys::Api::load_nccl().map_err(|error| Error::NoCollectives {
+        platform: Platform::Nvidia,
+        cause: error.to_string(),
+        remedy: "install NCCL (package libnccl2), or set HIPCL_NCCL_LIBRARY to libnccl.so.2",
+    })?;
+    Ok(api)
+}
+
 /// Records where a table's library is, or why there is none.
 fn take<A>(
     libraries: &mut Vec<LibraryReport>,
