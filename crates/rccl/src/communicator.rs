@@ -49,7 +49,9 @@ impl Communicator {
     pub fn new(library: &Library, device: &Device, id: &UniqueId, rank: usize, ranks: usize) -> Result<Self> {
         let init = slot(library.api().ncclCommInitRank, "ncclCommInitRank")?;
         check_life(library)?;
-        let (raw_rank, raw_ranks) = check_rank("Communicator::new", rank, ranks)?;
+        let call = "Communicator::new";
+        let (raw_rank, raw_ranks) = check_rank(call, rank, ranks)?;
+        library.check_runtime(call, device)?;
         device.make_current()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: writes one handle to the address given.
@@ -73,6 +75,9 @@ impl Communicator {
         let call = "Communicator::all";
         let count = i32::try_from(ranks).ok().filter(|count| *count > 0);
         let count = count.ok_or(Error::NoRank { call, rank: 0, ranks })?;
+        devices
+            .iter()
+            .try_for_each(|device| library.check_runtime(call, device))?;
         // Ordinals came from HIP, which counts in `i32`.
         let ordinals: Vec<i32> = devices.iter().map(|device| device.ordinal() as i32).collect();
         devices[0].make_current()?;

@@ -95,6 +95,15 @@ pub enum Error {
         communicator: usize,
     },
 
+    /// A device belongs to another HIP runtime than the library's, perhaps to another platform.
+    #[error(
+        "{call}: the device belongs to another HIP runtime than this RCCL; use a device of the runtime that the library is for"
+    )]
+    OtherRuntime {
+        /// The call that refused it.
+        call: &'static str,
+    },
+
     /// Calls cannot be part of a graph.
     #[error("{call} cannot be captured: a graph would outlive the communicator; make the call outside")]
     Captured {

@@ -10,6 +10,8 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Library {
     api: Arc<Api>,
+    /// The only runtime whose devices it takes, if there is one.
+    runtime: Option<hip::Runtime>,
 }
 
 impl Library {
@@ -19,10 +21,28 @@ impl Library {
     ///
     /// Every filled slot must be a function that does what RCCL's documentation says of that name, and stay callable for
     /// the rest of the process. The table, and the [`hip::Runtime`] of every device and stream that it is used with,
-    /// must belong to one platform and release.
+    /// must belong to one platform and release; [`only_for`](Self::only_for) leaves one runtime to check.
     #[must_use]
     pub unsafe fn from_tables(api: Arc<Api>) -> Self {
-        Self { api }
+        Self { api, runtime: None }
+    }
+
+    /// The library for devices of this runtime only: a [`Communicator`](crate::Communicator) on another is refused. For
+    /// a library passed to code that may have devices of several platforms.
+    #[must_use]
+    pub fn only_for(self, runtime: &hip::Runtime) -> Self {
+        Self {
+            runtime: Some(runtime.clone()),
+            ..self
+        }
+    }
+
+    /// Checks that the library accepts this device.
+    pub(crate) fn check_runtime(&self, call: &'static str, device: &hip::Device) -> Result<()> {
+        match &self.runtime {
+            Some(own) if own != device.runtime() => Err(Error::OtherRuntime { call }),
+            _ => Ok(()),
+        }
     }
 
     /// The function table.
