@@ -125,7 +125,7 @@ mod values;
 pub mod vulkan;
 pub mod world;
 
-pub use {clmgr, clmgr_fft, hip, platform, rocblas};
+pub use {clmgr, clmgr_fft, hip, platform, rccl, rocblas};
 
 pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
 pub use diagnose::{

@@ -222,6 +222,18 @@ impl Bridge {
         })
     }
 
+    /// RCCL, or what the platform has in its place, for devices of this bridge's runtime: a communicator on any other is
+    /// refused ([`rccl::Error::OtherRuntime`]). Each call loads it.
+    ///
+    /// # Errors
+    /// [`Error::Platform`] if the platform has none.
+    pub fn collectives(&self) -> Result<rccl::Library> {
+        let api = self.core.platform.collectives()?;
+        // SAFETY: both tables are of the bridge's platform, and its loader refuses another installation's.
+        let library = unsafe { rccl::Library::from_tables(api) };
+        Ok(library.only_for(self.hip_device().runtime()))
+    }
+
     /// The copy counter.
     #[must_use]
     pub fn meter(&self) -> &Meter {

@@ -173,6 +173,12 @@ pub enum Error {
         /// Why it is missing.
         reason: String,
     },
+    /// A library of the platform could not be loaded.
+    #[error(transparent)]
+    Platform(#[from] platform::Error),
+    /// RCCL refused a call.
+    #[error(transparent)]
+    Collectives(rccl::Error),
     /// A pattern written through one API differed from what the other read.
     #[error("route {route}: {mismatches} of {words} words written by {writer} were read differently by {reader}")]
     PatternMismatch {
@@ -474,6 +480,16 @@ impl From<hip::Error> for Error {
         match source.downcast::<Self>() {
             Ok(own) => *own,
             Err(other) => Self::Hip(hip::Error::Memory(other)),
+        }
+    }
+}
+
+/// Gives the error back that a layer below handed on.
+impl From<rccl::Error> for Error {
+    fn from(error: rccl::Error) -> Self {
+        match error {
+            rccl::Error::Hip(error) => error.into(),
+            error => Self::Collectives(error),
         }
     }
 }

@@ -74,6 +74,15 @@ pub enum WorldError {
         /// What differs.
         reason: String,
     },
+    /// A process that ended before its work was done.
+    #[error("rank {rank} ended before its work was done: see what it wrote last, and start all of them again")]
+    Lost {
+        /// Which.
+        rank: usize,
+    },
+    /// The processes could not be joined for collectives.
+    #[error(transparent)]
+    Collectives(#[from] rccl::Error),
     /// A socket.
     #[error("{call} at {at}: check the address, and whether the port is free")]
     Socket {

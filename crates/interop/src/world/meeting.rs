@@ -2,11 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::socket_peercred;
+use rustix::net::sockopt::{self, socket_peercred};
 
 use super::WorldError;
 use super::launcher::{Launcher, Place};
@@ -23,6 +24,9 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// How long a process that has come may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// After which a connection without a word is tried, three times: a machine counts as gone after 20 s.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Between two looks whether somebody came, or listens.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -48,8 +52,12 @@ struct Hello {
 const WELCOME: u8 = 0;
 const OTHERS: u8 = 1;
 
-trait Line: Read + Write {
+/// A connection to another process.
+pub(super) trait Line: Read + Write + AsFd + Send {
     fn limit(&self, left: Duration) -> io::Result<()>;
+
+    /// Makes a machine that is gone close the connection, as a process does.
+    fn keep_alive(&self) -> io::Result<()>;
 }
 
 impl Line for UnixStream {
@@ -57,6 +65,10 @@ impl Line for UnixStream {
         self.set_nonblocking(false)?;
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
+    }
+
+    fn keep_alive(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -66,6 +78,14 @@ impl Line for TcpStream {
         self.set_nodelay(true)?;
         self.set_read_timeout(Some(left))?;
         self.set_write_timeout(Some(left))
+    }
+
+    fn keep_alive(&self) -> io::Result<()> {
+        sockopt::set_socket_keepalive(self, true)?;
+        sockopt::set_tcp_keepidle(self, SILENCE)?;
+        sockopt::set_tcp_keepintvl(self, SILENCE)?;
+        sockopt::set_tcp_keepcnt(self, 3)?;
+        Ok(())
     }
 }
 
@@ -114,7 +134,7 @@ impl Meeting {
         }
     }
 
-    fn at(&self) -> String {
+    pub(super) fn at(&self) -> String {
         match self {
             Self::Local(name) => format!("the socket @{name}"),
             Self::Tcp(at) => format!("tcp://{at}"),
@@ -130,14 +150,14 @@ impl Meeting {
         }
     }
 
-    /// Gives the bytes to all other processes.
+    /// Gives the bytes to all other processes, and returns the connections to them by rank.
     pub(super) fn give(
         &self,
         place: &Place,
         time: u32,
-        bytes: Vec<u8>,
+        bytes: &[u8],
         limit: Duration,
-    ) -> Result<Vec<u8>, WorldError> {
+    ) -> Result<Vec<(usize, Box<dyn Line>)>, WorldError> {
         if bytes.len() > MOST_BYTES {
             return Err(WorldError::TooLarge {
                 bytes: bytes.len(),
@@ -148,6 +168,7 @@ impl Meeting {
         let accept = self.listen()?;
         let mut came = vec![false; place.size];
         came[0] = true;
+        let mut lines = Vec::new();
         while came.contains(&false) {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -184,16 +205,22 @@ impl Meeting {
                     reason,
                 });
             }
-            let told = line
-                .write_all(&[WELCOME])
-                .and_then(|()| write_bytes(&mut *line, &bytes));
-            came[hello.rank as usize] = told.is_ok();
+            let told = line.write_all(&[WELCOME]).and_then(|()| write_bytes(&mut *line, bytes));
+            if told.is_ok() {
+                came[hello.rank as usize] = true;
+                lines.push((hello.rank as usize, line));
+            }
         }
-        Ok(bytes)
+        Ok(lines)
     }
 
-    /// Gets the bytes from the first process.
-    pub(super) fn get(&self, place: &Place, time: u32, limit: Duration) -> Result<Vec<u8>, WorldError> {
+    /// Gets the bytes from the first process, and the connection to it.
+    pub(super) fn get(
+        &self,
+        place: &Place,
+        time: u32,
+        limit: Duration,
+    ) -> Result<(Vec<u8>, Box<dyn Line>), WorldError> {
         let deadline = deadline::after(limit);
         let hello = Hello {
             rank: place.rank as u32,
@@ -211,9 +238,13 @@ impl Meeting {
                 });
             }
             // It may not listen yet, or still listen for the time before.
-            match self.connect(left).and_then(|mut line| hello.exchange(&mut *line, left)) {
-                Ok(Ok(bytes)) => return Ok(bytes),
-                Ok(Err(reason)) => {
+            let met = self.connect(left).and_then(|mut line| {
+                let answer = hello.exchange(&mut *line, left)?;
+                Ok((answer, line))
+            });
+            match met {
+                Ok((Ok(bytes), line)) => return Ok((bytes, line)),
+                Ok((Err(reason), _)) => {
                     return Err(WorldError::Disagree {
                         rank: place.rank,
                         at: self.at(),

@@ -1,20 +1,38 @@
 //! A program of several processes, one for each GPU, as `mpirun`, `srun` or `torchrun` start it.
 //!
-//! A [`World`] tells a process which of them it is, which GPU is its own, and gives all of them what the first one made,
-//! such as the id by which RCCL's ranks find each other:
+//! A [`World`] tells a process which of them it is and which GPU is its own, joins them for collectives, and sees one
+//! of them end too early:
 //!
 //! ```
 //! use std::time::Duration;
 //!
 //! use interop::world::World;
+//! use interop::{Bridge, Options};
+//! use interop::rccl::ReduceOp;
+//!
+//! const LIMIT: Duration = Duration::from_secs(60);
 //!
 //! let world = World::from_env()?;
-//! // Called by every process, and run by the first: `UniqueId::new(&library)?.to_bytes()` with RCCL.
-//! let id = world.share(Duration::from_secs(60), || b"made once".to_vec())?;
-//! assert_eq!(id, b"made once");
-//! let device = world.device(8)?; // of the 8 GPUs of this machine
-//! # assert_eq!((world.size(), device), (1, 0));
-//! # Ok::<(), interop::world::WorldError>(())
+//! let watch = world.watch(LIMIT, |rank| {
+//!     eprintln!("error: rank {rank} ended");
+//!     std::process::abort();
+//! })?;
+//! let options = Options {
+//!     hip_device: Some(world.device(1)?), // of the GPUs that this process sees
+//!     ..Options::default()
+//! };
+//! let bridge = Bridge::open(&interop::platform::select()?, &options)?;
+//! let communicator = world.communicator(&bridge.collectives()?, bridge.hip_device(), LIMIT)?;
+//! let stream = bridge.stream()?;
+//! let mut sum = bridge.alloc::<f32>(1000)?;
+//! sum.upload(&[1.0; 1000])?;
+//! communicator.all_reduce_in_place(&mut sum, ReduceOp::Sum, &stream)?;
+//! communicator.wait(&stream)?;
+//! let mut found = [0.0; 1000];
+//! sum.download(&mut found)?;
+//! assert_eq!(found, [world.size() as f32; 1000]);
+//! watch.leave(LIMIT)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Where the processes meet
@@ -31,14 +49,17 @@
 mod error;
 mod launcher;
 mod meeting;
+mod watch;
 
 use std::time::Duration;
 
 pub use error::WorldError;
+use hip::Device;
 pub use launcher::Launcher;
-
 use launcher::Place;
 use meeting::Meeting;
+use rccl::{Communicator, Library, UniqueId};
+pub use watch::Watch;
 
 /// This process among those that were started together. A program makes one, since several would take each other's turn.
 #[derive(Debug)]
@@ -119,13 +140,72 @@ impl World {
     /// differently, [`WorldError::TooLarge`] for more than 1 MiB, [`WorldError::Socket`].
     pub fn share(&self, limit: Duration, make: impl FnOnce() -> Vec<u8>) -> Result<Vec<u8>, WorldError> {
         let time = self.met.replace(self.met.get() + 1);
-        if self.place.size == 1 {
-            return Ok(make());
-        }
         match self.place.rank {
-            0 => self.meeting.give(&self.place, time, make(), limit),
-            _ => self.meeting.get(&self.place, time, limit),
+            0 => {
+                let bytes = make();
+                if self.place.size > 1 {
+                    self.meeting.give(&self.place, time, &bytes, limit)?;
+                }
+                Ok(bytes)
+            }
+            _ => Ok(self.meeting.get(&self.place, time, limit)?.0),
         }
+    }
+
+    /// Joins the processes for collectives between their GPUs: one rank on the device of each. All have to call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`share`](Self::share), and [`WorldError::Collectives`] if RCCL cannot connect them.
+    pub fn communicator(
+        &self,
+        library: &Library,
+        device: &Device,
+        limit: Duration,
+    ) -> Result<Communicator, WorldError> {
+        let mut made = Ok(());
+        let id = self.share(limit, || match UniqueId::new(library) {
+            Ok(id) => id.to_bytes().to_vec(),
+            // Without bytes the others know too.
+            Err(error) => {
+                made = Err(error);
+                Vec::new()
+            }
+        })?;
+        made?;
+        let id = id.try_into().map_err(|_| WorldError::Lost { rank: 0 })?;
+        let id = UniqueId::from_bytes(id);
+        Ok(Communicator::new(
+            library,
+            device,
+            &id,
+            self.place.rank,
+            self.place.size,
+        )?)
+    }
+
+    /// Sees from now on that a process ends before it has called [`Watch::leave`]: killed, by an error, or by its
+    /// machine. Then `lost` gets its rank, in a thread of its own, once. All have to call it.
+    ///
+    /// A collective never ends if a rank is gone, and neither does a wait for its stream. So `lost` has to end the
+    /// process, without the waits of an orderly exit (`_exit`), unless the program waits by
+    /// [`Communicator::wait`] alone and aborts.
+    ///
+    /// # Errors
+    ///
+    /// As [`share`](Self::share).
+    pub fn watch(&self, limit: Duration, lost: impl FnOnce(usize) + Send + 'static) -> Result<Watch, WorldError> {
+        let time = self.met.replace(self.met.get() + 1);
+        let lines = match self.place.rank {
+            _ if self.place.size == 1 => return Ok(Watch::alone()),
+            0 => self.meeting.give(&self.place, time, &[], limit)?,
+            _ => vec![(0, self.meeting.get(&self.place, time, limit)?.1)],
+        };
+        Watch::start(self.place.rank, lines, lost).map_err(|source| WorldError::Socket {
+            call: "watching the other processes",
+            at: self.meeting.at(),
+            source,
+        })
     }
 }
 

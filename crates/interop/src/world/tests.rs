@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use super::{Launcher, World, WorldError};
@@ -268,4 +269,82 @@ fn a_stranger_at_the_port_costs_nothing() {
         shared
     });
     assert_eq!(shared, [[1, 2, 3], [1, 2, 3]]);
+}
+
+/// Each process's watch, and where it hears who was lost.
+type Watching = (super::Watch, Receiver<usize>);
+
+fn watches(size: usize) -> Vec<Watching> {
+    let at = address();
+    let worlds = (0..size).map(|rank| mpi(rank, size, &at)).collect();
+    all(worlds, |world| {
+        let (told, heard) = channel();
+        let watch = world.watch(LIMIT, move |rank| told.send(rank).unwrap());
+        (watch.unwrap(), heard)
+    })
+}
+
+#[test]
+fn processes_that_leave_wait_for_each_other_and_none_is_lost() {
+    let mut watching = watches(3);
+    let (last, heard_by_last) = watching.pop().unwrap();
+    std::thread::scope(|scope| {
+        let leaving: Vec<_> = watching
+            .into_iter()
+            .map(|(watch, heard)| scope.spawn(move || (watch.leave(LIMIT), heard)))
+            .collect();
+        assert!(leaving.iter().all(|it| !it.is_finished()));
+        last.leave(LIMIT).unwrap();
+        for thread in leaving {
+            let (left, heard) = thread.join().unwrap();
+            left.unwrap();
+            heard.recv().unwrap_err();
+        }
+    });
+    heard_by_last.recv().unwrap_err();
+}
+
+#[test]
+fn a_process_that_ends_without_leaving_is_named_to_all_others() {
+    for lost in 0..3 {
+        // Also to one that has left, and waits.
+        for waits in [false, true] {
+            let mut watching = watches(3);
+            let (ended, _) = watching.remove(lost);
+            std::thread::scope(|scope| {
+                let others: Vec<_> = watching
+                    .into_iter()
+                    .map(|(watch, heard)| {
+                        scope.spawn(move || {
+                            let left = waits.then(|| watch.leave(LIMIT));
+                            assert_eq!(heard.recv_timeout(LIMIT), Ok(lost));
+                            left.map_or(Ok(()), |left| match left {
+                                Err(WorldError::Lost { rank }) if rank == lost => Ok(()),
+                                other => Err(other),
+                            })
+                        })
+                    })
+                    .collect();
+                drop(ended);
+                for thread in others {
+                    thread.join().unwrap().unwrap();
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_process_that_waits_in_vain_for_the_others_to_leave_says_so() {
+    let mut watching = watches(2);
+    let (_other, _) = watching.pop().unwrap();
+    let (first, _) = watching.pop().unwrap();
+    let error = first.leave(Duration::from_millis(50)).unwrap_err();
+    assert!(matches!(error, WorldError::Late { rank: 0, .. }), "{error}");
+}
+
+#[test]
+fn a_process_alone_watches_no_other() {
+    let watch = world(&[]).unwrap().watch(LIMIT, |rank| panic!("{rank}")).unwrap();
+    watch.leave(Duration::ZERO).unwrap();
 }
