@@ -120,6 +120,9 @@ struct Run {
     /// Write a plot to this file, as SVG or PNG by its extension.
     #[arg(long, value_name = "F.svg|F.png")]
     plot: Option<PathBuf>,
+    /// Run as one of the processes that mpirun, srun or torchrun started, each with a part of the data on its own GPU.
+    #[arg(long)]
+    ranks: bool,
     /// Seed of the generated data.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -145,12 +148,14 @@ impl Run {
                 Api::Opencl => ApiName::OpenCl,
                 Api::Hip => ApiName::Hip,
             }),
+            ..Common::default()
         };
         Request {
             job,
             common,
             json: self.json,
             plot: self.plot,
+            ranks: self.ranks,
         }
     }
 }
@@ -198,6 +203,10 @@ fn execute(command: Command) -> Result<ExitCode> {
     let progress = Progress::of(&format!("pipeline {}", request.job.name()));
     let report = pipeline::run(&request)?;
     drop(progress);
+    // The first of several processes speaks for all.
+    let Some(report) = report else {
+        return Ok(ExitCode::SUCCESS);
+    };
     print(&columns::report(&report.to_string(), report::NAMES))?;
     Ok(ExitCode::from(u8::from(!report.verified)))
 }

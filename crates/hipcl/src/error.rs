@@ -18,6 +18,9 @@ pub enum Error {
     /// The bridge between the two APIs.
     #[error(transparent)]
     Interop(#[from] interop::Error),
+    /// The processes that run a job together.
+    #[error(transparent)]
+    World(#[from] interop::world::WorldError),
     /// A HIP call.
     #[error(transparent)]
     Hip(#[from] hip::Error),
@@ -54,6 +57,12 @@ impl From<rocblas::Error> for Error {
             interop::Error::Blas(error) => Self::Rocblas(error),
             error => Self::Interop(error),
         }
+    }
+}
+
+impl From<interop::rccl::Error> for Error {
+    fn from(error: interop::rccl::Error) -> Self {
+        Self::Interop(error.into())
     }
 }
 

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use interop::Bridge;
+use platform::Selection;
 
 use crate::chart::PlotFile;
-use crate::jobs::{Common, capon, gps, note, radar};
+use crate::jobs::ranks::{Ranks, Team};
+use crate::jobs::{Common, Outcome, capon, gps, note, radar};
 use crate::output::OutputFile;
 use crate::report::Report;
 use crate::{Error, Result, plot};
@@ -41,71 +43,147 @@ pub struct Request {
     /// The job.
     pub job: Job,
     /// The options that all jobs share.
-    pub common: Common,
+    pub common: Common<'static>,
     /// Where to write the report as JSON.
     pub json: Option<PathBuf>,
     /// Where to write the picture; the extension chooses SVG or PNG.
     pub plot: Option<PathBuf>,
+    /// Whether this is one of several processes that divide the job.
+    pub ranks: bool,
 }
 
-/// Carries the run out and writes its files.
+/// The files that a run writes at its end.
+struct Files {
+    json: Option<OutputFile>,
+    plot: Option<PlotFile>,
+}
+
+/// Carries the run out and writes its files. One of several processes returns nothing, but for the first of them.
 ///
 /// # Errors
 /// Anything that prevented the run from finishing; no file is written then.
-pub fn run(request: &Request) -> Result<Report> {
+pub fn run(request: &Request) -> Result<Option<Report>> {
+    request.check()?;
+    let team = request.ranks.then(Team::join).transpose()?;
+    let is_first = team.as_ref().is_none_or(Team::is_first);
     // a run of minutes must not end in "cannot write"
-    let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
-    let plot = request.plot.as_deref().map(PlotFile::reserve).transpose()?;
-    OutputFile::apart(json.as_ref(), plot.as_ref().map(PlotFile::file))?;
+    let files = is_first.then(|| Files::reserve(request)).transpose()?;
 
-    match &request.job {
-        Job::Gps(options) => options.check()?,
-        Job::Capon(options) => options.check()?,
-        Job::Radar(options) => options.check()?,
-        Job::Note(_) => {}
-    }
     let selection = platform::select()?;
-    let options = interop::Options {
+    let mut options = interop::Options {
         route: request.common.route,
         ..Default::default()
     };
+    if let Some(team) = &team {
+        options = team.options(&selection, options)?;
+    }
     let bridge = Bridge::open(&selection, &options)?;
-    let outcome = match &request.job {
-        Job::Gps(options) => gps::run(&bridge, &request.common, options)?,
-        Job::Capon(options) => capon::run(&bridge, &request.common, options)?,
-        Job::Radar(options) => radar::run(&bridge, &request.common, options)?,
-        Job::Note(options) => note::run(&bridge, &request.common, options)?,
+    let ranks = team.map(|team| team.connect(&bridge)).transpose()?;
+    let common = Common {
+        ranks: ranks.as_ref(),
+        ..request.common.clone()
     };
+    let outcome = request.job.run(&bridge, &common)?;
+    let others = verdicts(ranks.as_ref(), &outcome)?;
+
+    let report = files.map(|files| {
+        let mut report = report(&request.job, &selection, &bridge, &outcome)?;
+        report.ranks = ranks.as_ref().map(Ranks::start);
+        report.judge_too(&others);
+        files.write(&outcome, &report)?;
+        Ok::<_, Error>(report)
+    });
+    let report = report.transpose()?;
+    ranks.map_or(Ok(()), Ranks::leave)?;
+    Ok(report)
+}
+
+impl Request {
+    fn check(&self) -> Result<()> {
+        let launch = match &self.job {
+            Job::Gps(options) => {
+                options.check()?;
+                Some(&options.launch)
+            }
+            Job::Capon(options) => {
+                options.check()?;
+                Some(&options.launch)
+            }
+            Job::Radar(options) => {
+                options.check()?;
+                options.udp.is_none().then_some(&options.launch)
+            }
+            Job::Note(_) => None,
+        };
+        match (self.ranks, launch) {
+            (false, _) => Ok(()),
+            (true, None) => Err(Error::input(
+                "--ranks divides gps, capon, and radar without --udp; remove it",
+            )),
+            (true, Some(launch)) if launch.graph => Err(Error::input(
+                "--graph cannot record the collectives of --ranks; remove one of them",
+            )),
+            (true, Some(_)) => Ok(()),
+        }
+    }
+}
+
+impl Job {
+    fn run(&self, bridge: &Bridge, common: &Common<'_>) -> Result<Outcome> {
+        match self {
+            Self::Gps(options) => gps::run(bridge, common, options),
+            Self::Capon(options) => capon::run(bridge, common, options),
+            Self::Radar(options) => radar::run(bridge, common, options),
+            Self::Note(options) => note::run(bridge, common, options),
+        }
+    }
+}
+
+/// The ranks whose own results are not right.
+fn verdicts(ranks: Option<&Ranks>, outcome: &Outcome) -> Result<Vec<usize>> {
+    let Some(ranks) = ranks else {
+        return Ok(Vec::new());
+    };
+    let verified = ranks.answers(u32::from(outcome.verified()))?;
+    let wrong = verified.iter().enumerate().filter(|(_, verified)| **verified == 0);
+    Ok(wrong.map(|(rank, _)| rank).collect())
+}
+
+fn report(job: &Job, selection: &Selection, bridge: &Bridge, outcome: &Outcome) -> Result<Report> {
     // after the job: a user with bad input need not wait for it
-    let bandwidth = interop::measure::bandwidth(&bridge)?;
+    let bandwidth = interop::measure::bandwidth(bridge)?;
     let gflop_s = match outcome.timer.counts_operations() {
-        true => Some(interop::measure::arithmetic(&bridge)?),
+        true => Some(interop::measure::arithmetic(bridge)?),
         false => None,
     };
-    let handoff = interop::measure::handoff(&bridge)?;
+    let handoff = interop::measure::handoff(bridge)?;
     let platform = selection.platform().to_string();
-    let report = Report::new(
-        request.job.name(),
-        &platform,
-        &bridge,
-        &outcome,
-        &handoff,
-        &bandwidth,
-        gflop_s,
-    )?;
+    Report::new(job.name(), &platform, bridge, outcome, &handoff, &bandwidth, gflop_s)
+}
 
-    // both are made before either is written
-    let picture = plot
-        .map(|file| {
-            let bytes = plot::render(&outcome.picture, &report, file.format())?;
-            Ok::<_, Error>((file, bytes))
-        })
-        .transpose()?;
-    if let Some(file) = json {
-        file.commit(report.to_json().as_bytes())?;
+impl Files {
+    fn reserve(request: &Request) -> Result<Self> {
+        let json = request.json.as_deref().map(OutputFile::reserve).transpose()?;
+        let plot = request.plot.as_deref().map(PlotFile::reserve).transpose()?;
+        OutputFile::apart(json.as_ref(), plot.as_ref().map(PlotFile::file))?;
+        Ok(Self { json, plot })
     }
-    if let Some((file, bytes)) = picture {
-        file.write(&bytes)?;
+
+    fn write(self, outcome: &Outcome, report: &Report) -> Result<()> {
+        // both are made before either is written
+        let picture = self
+            .plot
+            .map(|file| {
+                let bytes = plot::render(&outcome.picture, report, file.format())?;
+                Ok::<_, Error>((file, bytes))
+            })
+            .transpose()?;
+        if let Some(file) = self.json {
+            file.commit(report.to_json().as_bytes())?;
+        }
+        if let Some((file, bytes)) = picture {
+            file.write(&bytes)?;
+        }
+        Ok(())
     }
-    Ok(report)
 }

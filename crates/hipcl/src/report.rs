@@ -29,6 +29,9 @@ pub struct Report {
     pub residency: String,
     /// How work is handed from one API to the other.
     pub grade: String,
+    /// The processes that ran the job together, if it was divided; the figures are those of the first one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Start>,
     /// Where OpenCL's kernels were launched.
     pub kernels: Kernels,
     /// Why there, if the user did not say.
@@ -84,6 +87,15 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// Processes that were started together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Start {
+    /// How many; each has a GPU.
+    pub count: usize,
+    /// What started them.
+    pub launcher: String,
+}
+
 impl Report {
     /// Assembles the report of a run.
     ///
@@ -107,6 +119,7 @@ impl Report {
             route: outcome.route.to_string(),
             residency: outcome.residency.to_string(),
             grade: bridge.grade().to_string(),
+            ranks: None,
             kernels,
             kernels_why,
             stages: outcome.timer.stages(Rates {
@@ -135,6 +148,14 @@ impl Report {
             network: outcome.network.clone(),
             notes: outcome.notes.clone(),
         })
+    }
+
+    /// Takes the verdicts of the processes that ran the job together: these ranks found their own results wrong.
+    pub fn judge_too(&mut self, wrong: &[usize]) {
+        for rank in wrong {
+            self.notes.push(format!("rank {rank} did not verify its own results"));
+            self.verified = false;
+        }
     }
 
     /// The JSON file's text.
@@ -168,6 +189,13 @@ impl Display for Report {
                 self.route, self.residency, self.grade
             ),
         )?;
+        if let Some(Start { count, launcher }) = &self.ranks {
+            let one = "the figures are those of the first";
+            line(
+                "ranks",
+                &format_args!("{count}, each with a GPU, started by {launcher}; {one}"),
+            )?;
+        }
         let on = match self.kernels {
             Kernels::Stream => "stream (OpenCL and HIP kernels on one HIP stream, no hand-off)",
             Kernels::Queue => "queue (OpenCL kernels on a queue, HIP kernels on a stream, with hand-offs)",
@@ -396,6 +424,9 @@ impl Report {
         if self.truth_ok == Some(false) {
             reasons.push("the generated scene was not found");
         }
+        if reasons.is_empty() {
+            reasons.push("another rank's results are not right, see its note");
+        }
         reasons.join(", and ")
     }
 }
@@ -414,6 +445,7 @@ mod tests {
             route: "svm-coarse".into(),
             residency: "host-pinned".into(),
             grade: "host".into(),
+            ranks: None,
             kernels: Kernels::Queue,
             kernels_why: None,
             stages: vec![Stage {

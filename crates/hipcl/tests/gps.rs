@@ -55,7 +55,7 @@ fn open(route: Option<Route>) -> Result<Bridge, String> {
 
 struct Bench {
     geometry: Geometry,
-    search: Search,
+    search: Search<'static>,
 }
 
 impl Bench {
@@ -70,7 +70,7 @@ impl Bench {
     fn as_for(platform: Platform, bridge: &Bridge, parameters: &Parameters, kernels: Kernels) -> Self {
         let geometry = Geometry::new(parameters).unwrap();
         Self {
-            search: Search::as_for(platform, bridge, &geometry, kernels).unwrap(),
+            search: Search::as_for(platform, bridge, &geometry, kernels, None).unwrap(),
             geometry,
         }
     }
@@ -289,7 +289,7 @@ fn power_map_agrees_with_the_reference_for_any_shape_of_search() {
     }
 }
 
-fn common(plant_copy: Option<ApiName>) -> Common {
+fn common(plant_copy: Option<ApiName>) -> Common<'static> {
     Common {
         iterations: Some(2),
         seed: 1,

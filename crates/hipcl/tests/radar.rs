@@ -32,7 +32,7 @@ fn shape() -> Shape {
 struct Bench {
     shape: Shape,
     scene: Scene,
-    search: Search,
+    search: Search<'static>,
     waits: Waits,
 }
 
@@ -229,7 +229,7 @@ fn what_a_single_live_channel_shows_in_every_beam_is_as_the_reference_has_it() {
     }
 }
 
-fn common(plant_copy: Option<ApiName>) -> Common {
+fn common(plant_copy: Option<ApiName>) -> Common<'static> {
     Common {
         iterations: Some(2),
         seed: 1,

@@ -29,6 +29,7 @@ use report::Report;
 
 use crate::chart::PlotFile;
 use crate::columns;
+use crate::jobs::ranks::{Ranks, Team};
 use crate::output::{OutputFile, print};
 use crate::progress::Progress;
 use crate::{C32, Error, Result};
@@ -77,6 +78,9 @@ measurements! {
     Ipc = pub mod ipc;
     /// Blocks divided between all GPUs compared with one GPU, and copies from GPU to GPU.
     Peers = mod gpus;
+    /// All-reduce between the GPUs of this process, or between the processes that mpirun, srun or torchrun started,
+    /// beside the library's raw calls.
+    Collective = mod collective;
     /// Growth of memory, file descriptors and threads over a long run.
     Soak = mod soak;
     /// Launches of empty kernels.
@@ -157,6 +161,8 @@ struct Setup {
     options: Options,
     selection: Selection,
     bridge: Bridge,
+    /// The processes that measure together, for `collective`.
+    ranks: Option<Ranks>,
 }
 
 impl Setup {
@@ -205,7 +211,10 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     let json = options.json.as_deref().map(OutputFile::reserve).transpose()?;
     let plot = options.plot.as_deref().map(PlotFile::reserve).transpose()?;
     OutputFile::apart(json.as_ref(), plot.as_ref().map(PlotFile::file))?;
-    let report = measure(what, options)?;
+    // The first of several processes speaks for all.
+    let Some(report) = measure(what, options)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     if let Some(earlier) = &earlier
         && earlier.bench != report.bench
     {
@@ -246,7 +255,8 @@ fn all(options: &Options) -> Result<ExitCode> {
     let mut failed = false;
     for what in What::value_variants().iter().filter(|what| **what != What::Soak) {
         match measure(*what, options) {
-            Ok(report) => print(&format!("{}\n", report.table(None)))?,
+            Ok(Some(report)) => print(&format!("{}\n", report.table(None)))?,
+            Ok(None) => {}
             Err(error) => {
                 failed = true;
                 print(&format!("bench {}: {}\n\n", what.name(), error.one_line()))?;
@@ -256,27 +266,37 @@ fn all(options: &Options) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-fn measure(what: What, options: &Options) -> Result<Report> {
+/// Nothing for one of several processes that is not the first.
+fn measure(what: What, options: &Options) -> Result<Option<Report>> {
     let _progress = Progress::of(&format!("bench {}", what.name()));
+    let team = (what == What::Collective).then(Team::join).transpose()?;
     let selection = platform::select()?;
-    let interop_options = interop::Options {
+    let mut interop_options = interop::Options {
         route: options.route,
         ..interop::Options::default()
     };
+    if let Some(team) = &team {
+        interop_options = team.options(&selection, interop_options)?;
+    }
     let bridge = Bridge::open(&selection, &interop_options)?;
     let first_calls = bridge.warm_up()?;
-    let setup = Setup {
+    let mut setup = Setup {
         options: options.clone(),
         selection,
+        ranks: team.map(|team| team.connect(&bridge)).transpose()?,
         bridge,
     };
     let mut found = what.measure(&setup)?;
+    let is_first = setup.ranks.as_ref().is_none_or(|ranks| ranks.rank() == 0);
+    setup.ranks.take().map_or(Ok(()), Ranks::leave)?;
     if cfg!(debug_assertions) {
         let note =
             "host times of a development build are too long; measure with `cargo build --release --package hipcl`";
         found.notes.push(note.to_owned());
     }
-    Report::new(what, &setup.bridge, found.lines, &first_calls, found.notes)
+    is_first
+        .then(|| Report::new(what, &setup.bridge, found.lines, &first_calls, found.notes))
+        .transpose()
 }
 
 /// Why there are no figures of one stream.

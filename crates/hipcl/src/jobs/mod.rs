@@ -11,11 +11,13 @@ mod launch;
 pub mod note;
 mod plant;
 pub mod radar;
+pub(crate) mod ranks;
 mod sides;
 mod stages;
 
 pub use launch::{Launch, Waits};
 pub(crate) use plant::Plant;
+pub use ranks::Ranks;
 
 pub use crate::outcome::{Emitter, Kernels, Outcome, Picture, Satellite, Target};
 
@@ -31,7 +33,7 @@ pub fn crossing_bytes<T: Pod>(buffer: &Shared<T>) -> u64 {
 
 /// The options passed to every job.
 #[derive(Clone, Debug, Default)]
-pub struct Common {
+pub struct Common<'a> {
     /// The route to use; `None` takes the best direct one.
     pub route: Option<Route>,
     /// Timed iterations; `None` leaves it to the job.
@@ -41,9 +43,11 @@ pub struct Common {
     /// Copy a little data-set memory through this API in every iteration, behind the pipeline's back: the counters must
     /// see it and the run must not verify.
     pub plant_copy: Option<ApiName>,
+    /// The processes among which the job is divided; `None` runs all of it here.
+    pub ranks: Option<&'a Ranks>,
 }
 
-impl Common {
+impl Common<'_> {
     /// A clock for the requested number of iterations, or `default`, after one to warm up.
     pub fn timer(&self, default: usize) -> StageTimer {
         StageTimer::new(self.iterations.unwrap_or(default), 1).plant(self.plant_copy)

@@ -6,15 +6,16 @@ use std::time::Instant;
 use clmgr::NdRange;
 use clmgr_fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig, PinnedBuffer};
+use interop::rccl::ReduceOp;
 use interop::{Bridge, Category, Meter, Shared};
 use platform::Platform;
 use rocblas::{Fill, Handle, Matrix, Op, solver};
 
 use super::scene::Shape;
-use super::{Options, detect, singular};
+use super::{Options, Part, detect, singular};
 use crate::jobs::sides::{Fft, Kernel, KernelArg, Sides};
 use crate::jobs::stages::{Recorded, Stages};
-use crate::jobs::{Waits, crossing_bytes};
+use crate::jobs::{Ranks, Waits, crossing_bytes};
 use crate::outcome::Kernels as Where;
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
@@ -44,6 +45,9 @@ pub(super) struct Estimate {
 pub(super) struct Job<'a> {
     meter: &'a Meter,
     shape: Shape,
+    /// Of all ranks.
+    segments: usize,
+    ranks: Option<&'a Ranks>,
     channel: u32,
     loading: f32,
     grid: &'a [f64],
@@ -105,11 +109,11 @@ impl<'a> Job<'a> {
         platform: Platform,
         bridge: &'a Bridge,
         kernels: Where,
-        shape: Shape,
+        part: &Part<'a>,
         options: &Options,
-        samples: &[C32],
         grid: &'a [f64],
     ) -> Result<Self> {
+        let (shape, samples) = (part.shape, &*part.samples);
         let Shape {
             elements,
             segments,
@@ -121,6 +125,8 @@ impl<'a> Job<'a> {
         let mut job = Self {
             meter: bridge.meter(),
             shape,
+            segments: part.segments,
+            ranks: part.ranks,
             channel: options.channel as u32,
             loading: options.loading,
             grid,
@@ -270,7 +276,7 @@ impl<'a> Job<'a> {
     fn refine(&mut self) -> Result<(Estimate, u64)> {
         let n = self.shape.elements as u64;
         let power = self.hip.coarse.power.host()?.to_vec();
-        let limit = detect::floor(&power) * detect::threshold(self.shape.elements, self.shape.segments, power.len());
+        let limit = detect::floor(&power) * detect::threshold(self.shape.elements, self.segments, power.len());
         let peaks = detect::peaks(&power, limit);
         let fine_grid: Vec<f64> = peaks
             .iter()
@@ -335,74 +341,32 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// `R = Z Z^H / K`, lower triangle.
+    /// `R = Z Z^H / K`, lower triangle, with its diagonal loaded.
     fn covariance(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Shape { elements, segments, .. } = self.shape;
-        let HipSide {
-            stream,
-            blas: handle,
-            kernels,
-            parts,
-            matrix,
-            kept,
-            ..
-        } = &mut self.hip;
         let n = elements as u64;
-        stages.stage(
-            "covariance",
-            ApiName::Hip,
-            Work {
-                bytes: (n * segments as u64 + n * n) * COMPLEX,
-                // of a complex product, of which one triangle is needed
-                operations: 4 * n * n * segments as u64,
-            },
-            || {
-                let scale = 1.0 / segments as f32;
-                if parts.is_empty() {
-                    let z = Matrix::new(&self.snapshots, elements, segments, elements);
-                    let r = Matrix::new(&mut *matrix, elements, elements, elements);
-                    handle.herk(Fill::Lower, Op::None, scale, z, 0.0, r)?;
-                } else {
-                    let each = elements * elements;
-                    let count = parts.len() / each;
-                    let (columns, stride) = (segments / count, elements * segments / count);
-                    let z = Matrix::new(&self.snapshots, elements, columns, elements).batch(stride, count);
-                    let p = Matrix::new(&mut *parts, elements, elements, elements).batch(each, count);
-                    let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
-                    handle.gemm_strided_batched(Op::None, Op::ConjTranspose, one, z, z, zero, p)?;
-                    let args: [&dyn hip::KernelArg; 5] = [
-                        &parts.on(stream)?,
-                        &matrix.on_mut(stream)?,
-                        &(elements as i32),
-                        &(count as i32),
-                        &scale,
-                    ];
-                    let whole = LaunchConfig::linear(each, BLOCK)?;
-                    // SAFETY: the arguments are of the kernel's types; it reads `count` matrices of elements x elements
-                    // and writes one.
-                    unsafe { kernels.sum_parts.launch(stream, whole, &args) }?;
-                }
-                let matrix = matrix.on_mut(stream)?;
-                let mut kept = kept.on_mut(stream)?;
-                let order = elements as i32;
-                let grid = LaunchConfig::linear(elements, BLOCK)?;
-                // SAFETY: the arguments are of the kernels' types; both touch the diagonal of an elements x elements
-                // matrix and as many numbers of `kept`.
-                unsafe {
-                    kernels
-                        .diagonal
-                        .launch(stream, grid, &[&matrix.as_slice(), &kept.reborrow(), &order])?;
-                    if self.loading > 0.0 {
-                        kernels.load_diagonal.launch(
-                            stream,
-                            grid,
-                            &[&matrix, &kept.as_slice(), &order, &self.loading],
-                        )?;
-                    }
-                }
-                Ok(())
-            },
-        )
+        let work = Work {
+            bytes: (n * segments as u64 + n * n) * COMPLEX,
+            // of a complex product, of which one triangle is needed
+            operations: 4 * n * n * segments as u64,
+        };
+        let scale = 1.0 / self.segments as f32;
+        let (hip, snapshots, loading) = (&mut self.hip, &self.snapshots, self.loading);
+        let Some(ranks) = self.ranks else {
+            return stages.stage("covariance", ApiName::Hip, work, || {
+                hip.products(snapshots, elements, segments, scale)?;
+                hip.load(loading)
+            });
+        };
+        stages.stage("covariance", ApiName::Hip, work, || {
+            hip.products(snapshots, elements, segments, scale)
+        })?;
+        stages.stage("sum over ranks", ApiName::Hip, 2 * n * n * COMPLEX, || {
+            // The other triangle is added up too, and overwritten later.
+            let matrix = hip.matrix.on_mut(&hip.stream)?.cast::<f32>()?;
+            ranks.all_reduce(matrix, ReduceOp::Sum, &hip.stream)?;
+            hip.load(loading)
+        })
     }
 }
 
@@ -479,6 +443,70 @@ impl HipSide {
 
     fn elements(&self) -> usize {
         self.kept.len()
+    }
+
+    /// `Z Z^H` times `scale`, lower triangle.
+    fn products(&mut self, snapshots: &Shared<C32>, elements: usize, segments: usize, scale: f32) -> Result<()> {
+        let Self {
+            stream,
+            blas,
+            kernels,
+            parts,
+            matrix,
+            ..
+        } = self;
+        if parts.is_empty() {
+            let z = Matrix::new(snapshots, elements, segments, elements);
+            let r = Matrix::new(&mut *matrix, elements, elements, elements);
+            blas.herk(Fill::Lower, Op::None, scale, z, 0.0, r)?;
+            return Ok(());
+        }
+        let each = elements * elements;
+        let count = parts.len() / each;
+        let (columns, stride) = (segments / count, elements * segments / count);
+        let z = Matrix::new(snapshots, elements, columns, elements).batch(stride, count);
+        let p = Matrix::new(&mut *parts, elements, elements, elements).batch(each, count);
+        let (one, zero) = (C32::new(1.0, 0.0), C32::new(0.0, 0.0));
+        blas.gemm_strided_batched(Op::None, Op::ConjTranspose, one, z, z, zero, p)?;
+        let args: [&dyn hip::KernelArg; 5] = [
+            &parts.on(stream)?,
+            &matrix.on_mut(stream)?,
+            &(elements as i32),
+            &(count as i32),
+            &scale,
+        ];
+        let whole = LaunchConfig::linear(each, BLOCK)?;
+        // SAFETY: the arguments are of the kernel's types; it reads `count` matrices of elements x elements and writes
+        // one.
+        unsafe { kernels.sum_parts.launch(stream, whole, &args) }?;
+        Ok(())
+    }
+
+    /// Keeps the diagonal of the covariance, and adds to it the part `loading` of its mean.
+    fn load(&mut self, loading: f32) -> Result<()> {
+        let elements = self.elements();
+        let Self {
+            stream,
+            kernels,
+            matrix,
+            kept,
+            ..
+        } = self;
+        let (matrix, mut kept) = (matrix.on_mut(stream)?, kept.on_mut(stream)?);
+        let order = elements as i32;
+        let grid = LaunchConfig::linear(elements, BLOCK)?;
+        // SAFETY: the arguments are of the kernels' types; both touch the diagonal of an elements x elements matrix and
+        // as many numbers of `kept`.
+        unsafe {
+            kernels
+                .diagonal
+                .launch(stream, grid, &[&matrix.as_slice(), &kept.reborrow(), &order])?;
+            if loading > 0.0 {
+                let args: [&dyn hip::KernelArg; 4] = [&matrix, &kept.as_slice(), &order, &loading];
+                kernels.load_diagonal.launch(stream, grid, &args)?;
+            }
+        }
+        Ok(())
     }
 
     /// Works out the array's responses in these directions.

@@ -5,6 +5,7 @@
 //! | channelize | OpenCL | FFT of every segment of every element |
 //! | select channel | OpenCL | one channel's bins become the snapshot matrix (elements x segments), **the shared data set** |
 //! | covariance | HIP | `R = Z Z^H / K` by `rocblas_cherk`, or on a card by `rocblas_cgemm_strided_batched` and a sum; loading of the diagonal |
+//! | sum over ranks | RCCL | with `--ranks`: each process has a share of the segments, and all get the sum of their covariances |
 //! | invert | HIP | `rocsolver_cpotrf`, `rocsolver_cpotri`, both with `info` checked; the other triangle is filled in |
 //! | steer | HIP | `R^-1 a` for every direction by `rocblas_cgemm` |
 //! | power | HIP | `1 / (a^H R^-1 a)` |
@@ -24,6 +25,7 @@
 //! to the spectrum's dynamic range (highest over lowest power). What is tolerated follows that range: 1e-4 plus 6e-8
 //! times the range, at most 1e-2 (0.04 dB). Single precision is good for some 50 dB; `--loading` limits the range.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use interop::Bridge;
@@ -31,7 +33,7 @@ use platform::Platform;
 
 use self::reference::Reference;
 use self::scene::{Shape, Truth};
-use super::{Common, Launch};
+use super::{Common, Launch, Ranks};
 use crate::outcome::{Emitter, Outcome, Picture};
 use crate::{C32, Error, Result};
 
@@ -108,7 +110,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// Unusable input or options, a singular covariance matrix, or a failed call.
-pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+pub fn run(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     run_as_for(bridge.report().platform, bridge, common, options)
 }
 
@@ -116,7 +118,7 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     options.check()?;
     let recording = Recording::obtain(bridge, common, options)?;
     let shape = recording.shape;
@@ -126,7 +128,8 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
     let grid = detect::coarse_grid(step);
 
     let launch = &options.launch;
-    let make = |kernels| job::Job::new(platform, bridge, kernels, shape, options, &recording.samples, &grid);
+    let part = Part::of(&recording, common)?;
+    let make = |kernels| job::Job::new(platform, bridge, kernels, &part, options, &grid);
     let (mut job, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(ITERATIONS);
     let mut found = job::Estimate::default();
@@ -150,9 +153,9 @@ pub fn run_as_for(platform: Platform, bridge: &Bridge, common: &Common, options:
     let unbias = detect::unbias(shape.elements, shape.segments, options.loading.into());
     let tops: Vec<(f64, f64)> = found.tops.iter().map(|(sine, power)| (*sine, power * unbias)).collect();
     let emitters: Vec<Emitter> = tops.iter().map(|&(sine, power)| emitter(sine, power)).collect();
-    let mut notes = recording.notes;
-    let truth_ok = recording.truth.map(|truth| {
-        let complaints = compare(&truth, &tops, shape, options.loading.into());
+    let mut notes = recording.notes.clone();
+    let truth_ok = recording.truth.as_ref().map(|truth| {
+        let complaints = compare(truth, &tops, shape, options.loading.into());
         let ok = complaints.is_empty();
         notes.extend(complaints);
         ok
@@ -203,6 +206,43 @@ fn tolerance(pairs: &[(f64, f64)]) -> f64 {
     (ERROR_FLOOR + ERROR_PER_RANGE * highest / lowest).min(ERROR_LIMIT)
 }
 
+/// What one process works on: all segments, or its share of them.
+struct Part<'a> {
+    /// Of this process.
+    shape: Shape,
+    /// Of all.
+    segments: usize,
+    samples: Cow<'a, [C32]>,
+    /// Among which the segments are divided.
+    ranks: Option<&'a Ranks>,
+}
+
+impl<'a> Part<'a> {
+    fn of(recording: &'a Recording, common: &Common<'a>) -> Result<Self> {
+        let (whole, ranks) = (recording.shape, common.ranks);
+        let (shape, samples) = match ranks {
+            None => (whole, Cow::Borrowed(&*recording.samples)),
+            Some(ranks) => {
+                let remedy = "use a multiple of the ranks for --segments, or other --channels for a recording";
+                let share = ranks.share(whole.segments, "segments", remedy)?;
+                let shape = Shape {
+                    segments: share.len(),
+                    ..whole
+                };
+                let rows = recording.samples.chunks_exact(whole.samples());
+                let columns = share.start * whole.channels..share.end * whole.channels;
+                (shape, rows.flat_map(|row| &row[columns.clone()]).copied().collect())
+            }
+        };
+        Ok(Self {
+            shape,
+            segments: whole.segments,
+            samples,
+            ranks,
+        })
+    }
+}
+
 /// The samples to work on, and what is known about them.
 struct Recording {
     shape: Shape,
@@ -212,7 +252,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn obtain(bridge: &Bridge, common: &Common, options: &Options) -> Result<Self> {
+    fn obtain(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Self> {
         let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
         let Some(path) = &options.input else {
             let shape = options.generated();

@@ -166,7 +166,12 @@ impl Geometry {
 
     /// Complex values of the correlations, `[prn][coarse Doppler][block][delay]`.
     pub fn correlations(&self) -> usize {
-        PRNS * self.coarse_hz.len() * self.samples()
+        PRNS * self.correlations_of_one()
+    }
+
+    /// Those of one satellite.
+    pub fn correlations_of_one(&self) -> usize {
+        self.coarse_hz.len() * self.samples()
     }
 }
 

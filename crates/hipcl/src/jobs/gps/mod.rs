@@ -9,6 +9,7 @@
 //! | fine doppler | HIP, `rocblas_cgemm_strided_batched` | the same bytes as delay x block matrices, times steering | `[prn][coarse Doppler][sub-interval][fine Doppler][delay]` |
 //! | power | HIP | squares, summed over sub-intervals | `[prn][Doppler row][delay]` |
 //! | peak, median | HIP | | largest cell with its neighbours, exact median, of each satellite |
+//! | peaks of all ranks | RCCL | with `--ranks`: each process searches a share of the satellites | those of all |
 //!
 //! A block is one code period of 1 ms. The blocks of a *sub-interval* are summed coherently, for every fine Doppler
 //! bin; the powers of the sub-intervals are summed. A navigation bit lasts 20 blocks, so of up to 20 blocks at most one
@@ -62,11 +63,12 @@ pub const TOLERANCE: f64 = 1e-4;
 ///
 /// # Errors
 /// [`Error::Input`] for invalid options or samples, else the APIs' errors.
-pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+pub fn run(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     let signal = options.signal(common.seed)?;
     let geometry = &signal.geometry;
     let launch = &options.launch;
-    let make = |kernels| Search::new(bridge, geometry, kernels);
+    let platform = bridge.report().platform;
+    let make = |kernels| Search::as_for(platform, bridge, geometry, kernels, common.ranks);
     let (mut search, kernels) = launch.choose(common.route.is_some(), make)?;
     let mut timer = common.timer(DEFAULT_ITERATIONS);
     let copies = if launch.graph {

@@ -1,5 +1,6 @@
 //! The search on the devices: OpenCL makes the correlations, HIP works on the same bytes.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use bytemuck::{Pod, Zeroable};
@@ -15,7 +16,7 @@ use super::detect::Peak;
 use super::geometry::Geometry;
 use crate::jobs::sides::{Fft, Kernel, KernelArg, Sides};
 use crate::jobs::stages::{Recorded, Stages};
-use crate::jobs::{Waits, crossing_bytes};
+use crate::jobs::{Ranks, Waits, crossing_bytes};
 use crate::outcome::Kernels as Where;
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, Error, Result};
@@ -41,15 +42,19 @@ struct PeakRecord {
     median: f32,
 }
 
-impl std::fmt::Debug for Search {
+impl std::fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Search").finish_non_exhaustive()
     }
 }
 
 /// A search with everything it needs allocated and compiled; one serves any number of signals.
-pub struct Search {
+pub struct Search<'a> {
     geometry: Geometry,
+    /// The satellites of this process, as indices from 0.
+    codes: Range<usize>,
+    /// Among which the satellites are divided.
+    ranks: Option<&'a Ranks>,
     meter: interop::Meter,
     sides: Sides,
     /// Shared with the closure that records its calls.
@@ -132,23 +137,34 @@ struct Kernels {
     select_digit: hip::Function,
 }
 
-impl Search {
+impl<'a> Search<'a> {
     /// Allocates, compiles, and transforms the codes. OpenCL's kernels are launched where `kernels` says.
     ///
     /// # Errors
     /// [`Error::Input`] if the devices cannot hold a search of this size, [`interop::Error::NoStreamProgram`] if HIP
     /// cannot launch OpenCL's kernels, else the APIs' errors.
     pub fn new(bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
-        Self::as_for(bridge.report().platform, bridge, geometry, kernels)
+        Self::as_for(bridge.report().platform, bridge, geometry, kernels, None)
     }
 
     /// As [`new`](Self::new), with the shapes of products and launches that suit `platform`, whichever the bridge's is:
-    /// the same results.
+    /// the same results. With `ranks`, this process searches its share of the satellites, and all get the peaks of all.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
-    pub fn as_for(platform: Platform, bridge: &Bridge, geometry: &Geometry, kernels: Where) -> Result<Self> {
-        let bytes = geometry.correlations() * size_of::<C32>();
+    /// As [`new`](Self::new), and if the satellites cannot be divided evenly.
+    pub fn as_for(
+        platform: Platform,
+        bridge: &Bridge,
+        geometry: &Geometry,
+        kernels: Where,
+        ranks: Option<&'a Ranks>,
+    ) -> Result<Self> {
+        let codes = match ranks {
+            Some(ranks) => ranks.share(PRNS, "satellites", "start 1, 2, 4, 8, 16 or 32 processes")?,
+            None => 0..PRNS,
+        };
+        let correlations = codes.len() * geometry.correlations_of_one();
+        let bytes = correlations * size_of::<C32>();
         let most = bridge.cl_device().max_alloc_bytes();
         if bytes as u64 > most || i32::try_from(geometry.cells()).is_err() {
             return Err(Error::input(format!(
@@ -160,9 +176,13 @@ impl Search {
         Ok(Self {
             meter: meter.clone(),
             blas: Rc::new(rocblas::Handle::new(&bridge.blas()?, &sides.stream)?),
-            opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry, &sides))?,
-            correlations: bridge.alloc(geometry.correlations())?,
-            hip: meter.count_as(Category::Input, || Hip::new(platform, bridge, geometry, &sides.stream))?,
+            opencl: meter.count_as(Category::Input, || OpenCl::new(bridge, geometry, &codes, &sides))?,
+            correlations: bridge.alloc(correlations)?,
+            hip: meter.count_as(Category::Input, || {
+                Hip::new(platform, bridge, geometry, codes.len(), &sides.stream)
+            })?,
+            codes,
+            ranks,
             sides,
             geometry: geometry.clone(),
             scale: 0.0,
@@ -275,13 +295,26 @@ impl Search {
     fn queue(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         self.correlate(stages)?;
         self.fine_doppler(stages)?;
-        self.peaks_and_medians(stages)
+        self.peaks_and_medians(stages)?;
+        self.gather(stages)
+    }
+
+    /// RCCL: the peaks of all satellites from those of each process's.
+    fn gather(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        let Some(ranks) = self.ranks else { return Ok(()) };
+        let (hip, stream) = (&mut self.hip, &self.sides.stream);
+        let traffic = 2 * bytes::<PeakRecord>(PRNS);
+        stages.stage("peaks of all ranks", ApiName::Hip, traffic, || {
+            let records = hip.peaks.on_mut(stream)?.cast::<u32>()?;
+            ranks.all_gather(records, stream)
+        })
     }
 
     /// OpenCL: samples to correlations.
     fn correlate(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
             geometry,
+            codes: satellites,
             sides,
             opencl,
             correlations,
@@ -334,7 +367,7 @@ impl Search {
                     KernelArg::scalar(scale),
                     correlations.arg(),
                 ];
-                let range = NdRange::d3(block, coarse * geometry.blocks(), PRNS);
+                let range = NdRange::d3(block, coarse * geometry.blocks(), satellites.len());
                 // SAFETY: the indices run over a block's frequencies, the blocks of `baseband` and the codes; the
                 // kernel writes one value for each triple, as many as `correlations` holds, to which the guard gives
                 // write access.
@@ -351,6 +384,7 @@ impl Search {
     fn fine_doppler(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
             geometry,
+            codes,
             sides,
             blas: handle,
             correlations,
@@ -359,7 +393,7 @@ impl Search {
         } = self;
         let stream = &sides.stream;
         let (delays, sub, bins) = (geometry.block(), geometry.sub(), geometry.fine_hz().len());
-        let segments = PRNS * geometry.coarse_hz().len();
+        let segments = codes.len() * geometry.coarse_hz().len();
         let together = hip.together;
         let batches = segments * geometry.sub_intervals() / together;
         let fine_bytes = bytes::<C32>(hip.fine.len());
@@ -410,13 +444,17 @@ impl Search {
     /// HIP: each satellite's peak and median.
     fn peaks_and_medians(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
-            geometry, sides, hip, ..
+            geometry,
+            codes,
+            sides,
+            hip,
+            ..
         } = self;
         let stream = &sides.stream;
         let delays = geometry.block() as u32;
         let rows = geometry.rows() as u32;
         let cells = geometry.cells() as u32;
-        let satellites = PRNS as u32;
+        let satellites = codes.len() as u32;
         let map_bytes = bytes::<f32>(hip.power.len());
 
         stages.stage("peak", ApiName::Hip, map_bytes, || {
@@ -441,16 +479,17 @@ impl Search {
                 block: (THREADS, 1, 1),
                 shared_bytes: 0,
             };
+            let mut peaks = hip.peaks.on_mut(stream)?;
             let args: [&dyn hip::KernelArg; 6] = [
                 &hip.power.on(stream)?,
                 &hip.best.on(stream)?,
                 &hip.best_row.on(stream)?,
-                &hip.peaks.on_mut(stream)?,
+                &peaks.slice_mut(codes.clone())?,
                 &delays,
                 &rows,
             ];
-            // SAFETY: one block of the size the kernel is written for a satellite; the buffers are as above, `peaks`
-            // holds a record a satellite, and rows and delays in them come from the kernel before.
+            // SAFETY: one block of the size the kernel is written for a satellite; the buffers are as above, the slice
+            // of `peaks` holds a record a satellite, and rows and delays in them come from the kernel before.
             unsafe { hip.kernels.peak_delays.launch(stream, config, &args)? };
             Ok(())
         })?;
@@ -476,9 +515,11 @@ impl Search {
                 // SAFETY: `histograms` holds a histogram a satellite, which the grid covers; `selections` an entry a
                 // satellite.
                 unsafe {
-                    hip.kernels
-                        .select_begin
-                        .launch(stream, LaunchConfig::linear(PRNS * DIGITS, THREADS)?, &args)?
+                    hip.kernels.select_begin.launch(
+                        stream,
+                        LaunchConfig::linear(codes.len() * DIGITS, THREADS)?,
+                        &args,
+                    )?
                 };
             }
             for (shift, fixed) in [(21u32, 0u32), (10, 0xffe0_0000), (0, 0xffff_fc00)] {
@@ -501,10 +542,11 @@ impl Search {
                     // histogram a satellite; a digit is below the histogram's length.
                     unsafe { hip.kernels.count_digits.launch(stream, config, &args)? };
                 }
+                let mut peaks = hip.peaks.on_mut(stream)?;
                 let args: [&dyn hip::KernelArg; 4] = [
                     &hip.selections.on_mut(stream)?,
                     &hip.histograms.on_mut(stream)?,
-                    &hip.peaks.on_mut(stream)?,
+                    &peaks.slice_mut(codes.clone())?,
                     &shift,
                 ];
                 // SAFETY: one block of the size the kernel is written for a satellite, and one selection, histogram and
@@ -515,7 +557,7 @@ impl Search {
         })
     }
 
-    /// The peaks of the last run, PRN 1 first.
+    /// The peaks of the last run, PRN 1 first: of all satellites, also where each process searches a share of them.
     ///
     /// # Errors
     /// HIP's error.
@@ -542,21 +584,28 @@ impl Search {
     }
 
     /// The power map of the last run, `[prn][row][delay]`, in units of the power that one sub-interval had if all of
-    /// the signal were noise.
+    /// the signal were noise: of all satellites, also where each process searches a share of them.
     ///
     /// # Errors
     /// HIP's error.
     pub fn power_map(&self) -> Result<Vec<f32>> {
         let (power, stream) = (&self.hip.power, &self.sides.stream);
-        let mut map = vec![0.0; power.len()];
-        self.meter
-            .count_as(Category::Result, || power.copy_to_slice(stream, &mut map))?;
+        let mut map = vec![0.0; PRNS * self.geometry.cells()];
+        self.meter.count_as(Category::Result, || {
+            let Some(ranks) = self.ranks else {
+                return Ok(power.copy_to_slice(stream, &mut map)?);
+            };
+            let mut all = ranks.communicator().device().alloc::<f32>(map.len())?;
+            ranks.communicator().all_gather(power, &mut all, stream)?;
+            ranks.communicator().wait(stream)?;
+            Ok::<_, Error>(all.copy_to_slice(stream, &mut map)?)
+        })?;
         Ok(map)
     }
 }
 
 impl OpenCl {
-    fn new(bridge: &Bridge, geometry: &Geometry, sides: &Sides) -> Result<Self> {
+    fn new(bridge: &Bridge, geometry: &Geometry, satellites: &Range<usize>, sides: &Sides) -> Result<Self> {
         let block = geometry.block();
         let coarse_hz = geometry.coarse_hz();
         let program = sides.program(bridge, include_str!("../../../kernels/gps.cl"))?;
@@ -566,14 +615,15 @@ impl OpenCl {
         let mut steps_buffer: Shared<u64> = bridge.alloc(steps.len())?;
         steps_buffer.upload(&steps)?;
 
-        let replicas: Vec<C32> = (1..=PRNS as u8)
-            .filter_map(|prn| ca_code::sampled(prn, block))
+        let replicas: Vec<C32> = satellites
+            .clone()
+            .filter_map(|index| ca_code::sampled(index as u8 + 1, block))
             .flatten()
             .map(C32::from)
             .collect();
         let mut codes: Shared<C32> = bridge.alloc(replicas.len())?;
         codes.upload(&replicas)?;
-        let transform = fft(PRNS, Direction::Forward)?;
+        let transform = fft(satellites.len(), Direction::Forward)?;
         // SAFETY: the transforms are as many as `codes` holds.
         unsafe { transform.enqueue_in_place(sides, &mut sides.write(&mut codes)?) }?;
         sides.wait(ApiName::OpenCl)?;
@@ -582,7 +632,10 @@ impl OpenCl {
             wipe_off: program.kernel("wipe_off")?,
             product: program.kernel("product")?,
             forward: fft(coarse_hz.len() * geometry.blocks(), Direction::Forward)?,
-            inverse: fft(PRNS * coarse_hz.len() * geometry.blocks(), Direction::Inverse)?,
+            inverse: fft(
+                satellites.len() * coarse_hz.len() * geometry.blocks(),
+                Direction::Inverse,
+            )?,
             samples: bridge.alloc(geometry.samples())?,
             baseband: bridge.alloc(coarse_hz.len() * geometry.samples())?,
             steps: steps_buffer,
@@ -592,13 +645,19 @@ impl OpenCl {
 }
 
 impl Hip {
-    fn new(platform: Platform, bridge: &Bridge, geometry: &Geometry, stream: &hip::Stream) -> Result<Self> {
+    fn new(
+        platform: Platform,
+        bridge: &Bridge,
+        geometry: &Geometry,
+        satellites: usize,
+        stream: &hip::Stream,
+    ) -> Result<Self> {
         let device = bridge.hip_device();
         let module = hip::rtc::Program::new(include_str!("../../../kernels/gps.hip"))
             .name("gps.hip")
             .compile(device)?;
-        let map = PRNS * geometry.cells();
-        let together = together(platform.facts().is_model, geometry);
+        let map = satellites * geometry.cells();
+        let together = together(platform.facts().is_model, geometry, satellites);
         Ok(Self {
             kernels: Kernels {
                 power: module.function("power")?,
@@ -612,11 +671,11 @@ impl Hip {
             steering: device.alloc_from(stream, &on_diagonal(&steering(geometry), geometry, together))?,
             fine: device.alloc(map * geometry.sub_intervals())?,
             power: device.alloc(map)?,
-            best: device.alloc(PRNS * geometry.block())?,
-            best_row: device.alloc(PRNS * geometry.block())?,
+            best: device.alloc(satellites * geometry.block())?,
+            best_row: device.alloc(satellites * geometry.block())?,
             peaks: device.alloc(PRNS)?,
-            selections: device.alloc(PRNS)?,
-            histograms: device.alloc(PRNS * DIGITS)?,
+            selections: device.alloc(satellites)?,
+            histograms: device.alloc(satellites * DIGITS)?,
             counting: Counting::new(platform.facts().is_model, device.compute_units()?),
         })
     }
@@ -647,14 +706,14 @@ fn steering(geometry: &Geometry) -> Vec<C32> {
 /// How many sub-intervals one product takes, each with zeros for the others: a card's libraries compute tiles of 32
 /// columns and more, and with the few columns of one sub-interval they spend their time on beginning and ending. The
 /// software device computes exactly what it gets.
-fn together(is_model: bool, geometry: &Geometry) -> usize {
+fn together(is_model: bool, geometry: &Geometry, satellites: usize) -> usize {
     const TILE: usize = 32;
     let columns = geometry.sub().max(geometry.fine_hz().len());
     let most = match is_model {
         true => 1,
         false => (TILE / columns).max(1),
     };
-    let all = PRNS * geometry.coarse_hz().len() * geometry.sub_intervals();
+    let all = satellites * geometry.coarse_hz().len() * geometry.sub_intervals();
     // there is always 1
     (1..=most).rev().find(|&count| all.is_multiple_of(count)).unwrap_or(1)
 }
@@ -698,10 +757,10 @@ mod tests {
 
     #[test]
     fn sub_intervals_go_together_as_a_tile_takes_them() {
-        assert_eq!(together(false, &geometry(10, 5)), 6);
-        assert_eq!(together(false, &geometry(20, 10)), 3);
-        assert_eq!(together(false, &geometry(40, 20)), 1);
-        assert_eq!(together(true, &geometry(10, 5)), 1);
+        assert_eq!(together(false, &geometry(10, 5), PRNS), 6);
+        assert_eq!(together(false, &geometry(20, 10), PRNS), 3);
+        assert_eq!(together(false, &geometry(40, 20), PRNS), 1);
+        assert_eq!(together(true, &geometry(10, 5), PRNS), 1);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn works_on_stream(bridge: &Bridge) -> Result<()> {
 /// # Errors
 /// A size that the device can't hold, options that exclude each other, kernels that can't be launched as requested, or
 /// a failed call.
-pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+pub fn run(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     let count = options.samples;
     let most = bridge.cl_device().max_alloc_bytes() / size_of::<C32>() as u64;
     if count == 0 || count as u64 > most {

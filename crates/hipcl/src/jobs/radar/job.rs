@@ -7,6 +7,7 @@ use bytemuck::Zeroable as _;
 use clmgr::NdRange;
 use clmgr_fft::Direction;
 use hip::{DeviceBuffer, LaunchConfig};
+use interop::rccl::ReduceOp;
 use interop::{Bridge, Category, Residency, Route, Shared};
 use rocblas::{Matrix, Op};
 use rustfft::FftPlanner;
@@ -15,7 +16,7 @@ use super::peaks::{Found, Peak};
 use super::shape::Shape;
 use crate::jobs::sides::{Fft, Kernel, KernelArg, Sides};
 use crate::jobs::stages::{Recorded, Stages};
-use crate::jobs::{Waits, crossing_bytes};
+use crate::jobs::{Ranks, Waits, crossing_bytes};
 use crate::outcome::Kernels as Where;
 use crate::timing::{ApiName, StageTimer, Work};
 use crate::{C32, C64, Error, Result};
@@ -26,8 +27,10 @@ const THREADS: u32 = 256;
 const MODEL_THREADS: u32 = 8;
 
 /// A search with everything it needs allocated and compiled; one serves any number of batches.
-pub struct Search {
+pub struct Search<'a> {
     shape: Shape,
+    /// Among which the blocks of a batch are divided, in equal shares.
+    ranks: Option<&'a Ranks>,
     meter: interop::Meter,
     sides: Sides,
     /// Shared with the closure that records its calls.
@@ -73,7 +76,7 @@ struct Hip {
     noise: DeviceBuffer<f32>,
 }
 
-impl std::fmt::Debug for Search {
+impl std::fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Search")
             .field("shape", &self.shape)
@@ -81,7 +84,7 @@ impl std::fmt::Debug for Search {
     }
 }
 
-impl Search {
+impl<'a> Search<'a> {
     /// Allocates and compiles. Channel `c` comes `skew[c]` samples late; `peaks` maxima are looked for.
     ///
     /// # Errors
@@ -100,8 +103,15 @@ impl Search {
             hip: meter.count_as(Category::Input, || Hip::new(bridge, &sides.stream, shape, peaks))?,
             sides,
             shape: shape.clone(),
+            ranks: None,
             graph: None,
         })
+    }
+
+    /// A search of a share of the blocks: its map and its peaks are of those of all ranks.
+    #[must_use]
+    pub fn among(self, ranks: Option<&'a Ranks>) -> Self {
+        Self { ranks, ..self }
     }
 
     /// Route of the compressed pulses.
@@ -204,7 +214,18 @@ impl Search {
     fn queue(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         self.compress(stages)?;
         self.form_beams(stages)?;
+        self.mean_over_ranks(stages)?;
         self.find_peaks(stages)
+    }
+
+    /// RCCL: the mean of the power maps.
+    fn mean_over_ranks(&mut self, stages: &mut Stages<'_>) -> Result<()> {
+        let Some(ranks) = self.ranks else { return Ok(()) };
+        let (hip, stream) = (&mut self.hip, &self.sides.stream);
+        let traffic = 2 * bytes::<f32>(hip.power.len());
+        stages.stage("mean over ranks", ApiName::Hip, traffic, || {
+            ranks.all_reduce(&mut hip.power, ReduceOp::Average, stream)
+        })
     }
 
     /// OpenCL: samples to compressed pulses.

@@ -8,6 +8,7 @@
 //! | inverse fft | OpenCL | in place | compressed pulses `[block][channel][delay]`, **the shared data set** |
 //! | beams | HIP, `rocblas_cgemm_strided_batched` | the same bytes as delay x channel matrices, times weights | `[block][beam][delay]` |
 //! | power | HIP | squares, averaged over the blocks | `[beam][delay]` |
+//! | mean over ranks | RCCL | with `--ranks`: each process has a share of the blocks | the mean of their powers |
 //! | peaks | HIP | | the largest local maxima with their neighbours, and the noise |
 //!
 //! A block holds the echoes of one pulse. The host interpolates the peaks by parabolas.
@@ -147,7 +148,7 @@ impl Options {
 ///
 /// # Errors
 /// [`Error::Input`] for invalid options, or if no batch came from the network; else the APIs' errors.
-pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+pub fn run(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     options.check()?;
     match options.udp {
         None => run_generated(bridge, common, options),
@@ -155,15 +156,25 @@ pub fn run(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcom
     }
 }
 
-fn run_generated(bridge: &Bridge, common: &Common, options: &Options) -> Result<Outcome> {
+fn run_generated(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Result<Outcome> {
     let shape = &options.shape;
     let scene = options.scene(common.seed);
-    let (mut search, kernels) = open(bridge, common, options, &scene.skew)?;
-    search.load(&scene.batch(shape, 0))?;
+    let batch = scene.batch(shape, 0);
+    let share = match common.ranks {
+        Some(ranks) => ranks.share(shape.blocks, "blocks", "use a multiple of the ranks for --blocks")?,
+        None => 0..shape.blocks,
+    };
+    let own = Shape {
+        blocks: share.len(),
+        ..shape.clone()
+    };
+    let (mut search, kernels) = open(bridge, common, options, &own, &scene.skew)?;
+    let of_a_block = shape.channels * shape.samples;
+    search.load(&batch[share.start * of_a_block..share.end * of_a_block])?;
     let mut timer = common.timer(ITERATIONS);
     let copies = timer.run(bridge, |timer| search.run(timer, options.launch.waits))?;
 
-    let mut outcome = judge(&search, options, &scene.skew, kernels, timer, copies)?;
+    let mut outcome = judge(&search, options, &scene.skew, &batch, kernels, timer, copies)?;
     let targets = outcome.targets.as_deref().unwrap_or_default();
     let complaints = peaks::compare(shape, &scene.echoes, targets, options.peaks);
     outcome.truth_ok = Some(complaints.is_empty());
@@ -173,13 +184,13 @@ fn run_generated(bridge: &Bridge, common: &Common, options: &Options) -> Result<
 }
 
 /// An iteration is a batch. The last one is verified.
-fn run_received(bridge: &Bridge, common: &Common, options: &Options, address: SocketAddr) -> Result<Outcome> {
+fn run_received(bridge: &Bridge, common: &Common<'_>, options: &Options, address: SocketAddr) -> Result<Outcome> {
     let shape = &options.shape;
     let skew = match &options.delays {
         Some(delays) => delays.clone(),
         None => vec![0.0; shape.channels],
     };
-    let (mut search, kernels) = open(bridge, common, options, &skew)?;
+    let (mut search, kernels) = open(bridge, common, options, shape, &skew)?;
     // what is loaded on first use is not to keep the first batch waiting
     search.load(&vec![C32::ZERO; shape.batch()])?;
     search.run(&mut StageTimer::new(1, 0), options.launch.waits)?;
@@ -230,7 +241,8 @@ fn run_received(bridge: &Bridge, common: &Common, options: &Options, address: So
         }));
     };
 
-    let mut outcome = judge(&search, options, &skew, kernels, timer, copies)?;
+    let samples = search.samples()?;
+    let mut outcome = judge(&search, options, &skew, &samples, kernels, timer, copies)?;
     let done = outcome.timer.iterations();
     outcome.notes.push(format!(
         "{missing} samples of the last batch, number {number}, were missing"
@@ -245,9 +257,18 @@ fn run_received(bridge: &Bridge, common: &Common, options: &Options, address: So
     Ok(outcome)
 }
 
-/// A search where the user asked for it, recorded if it is to be a graph.
-fn open(bridge: &Bridge, common: &Common, options: &Options, skew: &[f64]) -> Result<(Search, Choice)> {
-    let make = |kernels| Search::new(bridge, kernels, &options.shape, skew, options.peaks);
+/// A search of this process's blocks where the user asked for it, recorded if it is to be a graph.
+fn open<'a>(
+    bridge: &Bridge,
+    common: &Common<'a>,
+    options: &Options,
+    own: &Shape,
+    skew: &[f64],
+) -> Result<(Search<'a>, Choice)> {
+    let make = |kernels| {
+        let search = Search::new(bridge, kernels, own, skew, options.peaks)?;
+        Ok(search.among(common.ranks))
+    };
     let (mut search, kernels) = options.launch.choose(common.route.is_some(), make)?;
     if options.launch.graph {
         search.record()?;
@@ -257,16 +278,17 @@ fn open(bridge: &Bridge, common: &Common, options: &Options, skew: &[f64]) -> Re
 
 /// The outcome of the last batch, compared with the reference.
 fn judge(
-    search: &Search,
+    search: &Search<'_>,
     options: &Options,
     skew: &[f64],
+    samples: &[C32],
     kernels: Choice,
     timer: StageTimer,
     copies: Counts,
 ) -> Result<Outcome> {
     let shape = &options.shape;
-    let (found, map, samples) = (search.found()?, search.map()?, search.samples()?);
-    let reference = Reference::new(shape, &samples, skew);
+    let (found, map) = (search.found()?, search.map()?);
+    let reference = Reference::new(shape, samples, skew);
     let targets = found.targets(shape);
     Ok(Outcome {
         route: search.route(),
