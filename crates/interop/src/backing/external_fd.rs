@@ -93,6 +93,7 @@ impl ExternalFd {
         // Before anything is allocated: a full device is not the reason where OpenCL imports nothing.
         let device = core.context.device();
         device.check_memory_import(HandleKind::OPAQUE_FD)?;
+        check_limit(core, bytes)?;
         let memory = core.hip_device.virtual_memory(bytes)?;
         // SAFETY: only OpenCL's import sees it, whose uses the record of uses orders.
         let fd = unsafe { memory.export() }?;
@@ -223,9 +224,25 @@ fn duplicate(fd: &OwnedFd) -> Result<OwnedFd> {
 /// # Safety
 /// The memory has as many bytes.
 unsafe fn import_to_cl(core: &Core, fd: OwnedFd, bytes: usize) -> Result<ImportedBuffer<u8>> {
+    check_limit(core, bytes)?;
     let (kind, access) = (HandleKind::OPAQUE_FD, BufferAccess::default());
     // SAFETY: the caller's promise.
     Ok(unsafe { ImportedBuffer::import(&core.context, kind, fd, bytes, access) }?)
+}
+
+/// Refuses memory whose import would end the process.
+fn check_limit(core: &Core, bytes: usize) -> Result<()> {
+    let facts = core.platform.facts();
+    match (facts.import_limit)() {
+        Some(limit) if bytes > limit => Err(Error::Unsupported {
+            route: Route::ExternalFd,
+            reason: format!(
+                "OpenCL's driver ends the process when it imports more than {limit} bytes on this machine, and {bytes} \
+                 were requested; divide the data among several buffers"
+            ),
+        }),
+        _ => Ok(()),
+    }
 }
 
 impl Backing for ExternalFd {

@@ -37,7 +37,7 @@ pub struct Bandwidth {
     pub limit_gb_s: f64,
 }
 
-/// Copies 256 MiB (on a card 1 GiB; less where that would take seconds) within the memory of the bridge's route, by a
+/// Copies 256 MiB (on a card 1 GiB; less where that would take seconds, or where OpenCL imports no more) within the memory of the bridge's route, by a
 /// kernel of each API; medians.
 ///
 /// # Errors
@@ -61,9 +61,11 @@ pub(crate) fn brief_bytes(platform: Platform) -> usize {
 }
 
 fn whole_bytes(platform: Platform) -> usize {
-    match platform.facts().is_model {
-        true => HOST_BYTES,
-        false => CARD_BYTES,
+    let facts = platform.facts();
+    match (facts.is_model, (facts.import_limit)()) {
+        (true, _) => HOST_BYTES,
+        (false, Some(limit)) if limit < CARD_BYTES => CARD_BYTES / 4,
+        (false, _) => CARD_BYTES,
     }
 }
 
