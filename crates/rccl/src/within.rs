@@ -44,6 +44,7 @@ impl Communicator {
         let get = slot(api.ncclCommGetAsyncError, "ncclCommGetAsyncError")?;
         check_life(library)?;
         let (raw_rank, raw_ranks) = check_rank(CALL, rank, ranks)?;
+        library.check_runtime(CALL, device)?;
         device.make_current()?;
         let start = Start {
             library,

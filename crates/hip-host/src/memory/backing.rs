@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Once;
 
 use hip_sys::hipError_t;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -50,12 +50,21 @@ pub(crate) fn sealed_file(name: &str, bytes: u64) -> rustix::io::Result<OwnedFd>
     raise_limit_of_descriptors();
     let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&file, bytes)?;
-    fcntl_add_seals(&file, SIZE_STAYS | SealFlags::SEAL)?;
+    seal_size(&file, bytes)?;
     if file.as_raw_fd() >= FIRST_DESCRIPTOR {
         return Ok(file);
     }
     // Where the limit leaves no high one, the program shares its own.
     Ok(fcntl_dupfd_cloexec(&file, FIRST_DESCRIPTOR).unwrap_or(file))
+}
+
+/// Seals the size, which code that found the file among the process's descriptors could change until then.
+fn seal_size(file: impl AsFd, bytes: u64) -> rustix::io::Result<()> {
+    fcntl_add_seals(&file, SIZE_STAYS | SealFlags::SEAL)?;
+    match u64::try_from(fstat(&file)?.st_size) {
+        Ok(size) if size == bytes => Ok(()),
+        _ => Err(Errno::PERM),
+    }
 }
 
 /// Whether the file size is sealed. Only unlinked memory files can be sealed.
@@ -133,5 +142,20 @@ impl Backing {
 impl AsFd for Backing {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_whose_size_was_changed_before_the_seal_is_not_taken() {
+        for (size, taken) in [(8192, true), (1, false), (8193, false), (0, false)] {
+            let file = memfd_create(MEMORY, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+            ftruncate(&file, size).unwrap();
+            assert_eq!(seal_size(&file, 8192).is_ok(), taken, "{size}");
+            assert!(ftruncate(&file, 4096).is_err());
+        }
     }
 }

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -119,7 +120,8 @@ impl Link {
         Ok(Self::over(fd))
     }
 
-    /// The end that the parent process passed as standard input.
+    /// The end that the parent process passed as standard input, which is `/dev/null` from then on: a process that this
+    /// one starts would inherit the connection, and could end it.
     ///
     /// # Errors
     /// [`PeerError::NotALink`] if standard input is something else.
@@ -127,16 +129,19 @@ impl Link {
     /// # Safety
     /// As [`from_fd`](Self::from_fd): nothing else in this process uses standard input, and this is called once.
     pub unsafe fn from_stdin() -> Result<Self> {
-        let fd = std::io::stdin()
-            .as_fd()
-            .try_clone_to_owned()
-            .map_err(|cause| PeerError::Link {
-                call: "fcntl",
+        let failed = |call| {
+            move |cause| PeerError::Link {
+                call,
                 process: Process::default(),
                 cause,
-            })?;
+            }
+        };
+        let fd = std::io::stdin().as_fd().try_clone_to_owned();
         // SAFETY: the caller's promise.
-        unsafe { Self::from_fd(fd) }
+        let link = unsafe { Self::from_fd(fd.map_err(failed("fcntl"))?) }?;
+        let null = File::open("/dev/null").map_err(failed("open"))?;
+        rustix::stdio::dup2_stdin(&null).map_err(|errno| failed("dup2")(errno.into()))?;
+        Ok(link)
     }
 
     /// A connection to the process that [listens](super::Listener) at `path`, which need not have accepted it when this

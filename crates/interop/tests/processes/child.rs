@@ -15,6 +15,9 @@ fn the_second_process() {
     };
     // SAFETY: nothing else here uses standard input.
     let link = unsafe { Link::from_stdin() }.expect("a link").with_limit(LIMIT);
+    // A process that this one starts gets no connection that it could end.
+    let inherited = std::fs::read_link("/proc/self/fd/0").expect("standard input");
+    assert_eq!(inherited.to_str(), Some("/dev/null"));
     let (name, argument) = role.split_once(' ').unwrap_or((&role, ""));
     match name {
         "work" => work(&open(), link),
