@@ -1,8 +1,9 @@
-//! Single calls: each is a group of one.
+//! Single calls, without a group: nothing is allocated for them.
 
 use hip::{DeviceMemory, DeviceMemoryMut, Stream};
 
-use crate::{Communicator, Element, Group, ReduceOp, Result};
+use crate::group::Queued;
+use crate::{Communicator, Element, ReduceOp, Result};
 
 /// # Collectives and messages
 ///
@@ -23,7 +24,7 @@ impl Communicator {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        self.alone(|group| group.all_reduce(self, send, recv, op, stream))
+        Queued::all_reduce(self, send, recv, op, stream)?.queue()
     }
 
     /// As [`all_reduce`](Self::all_reduce), with the result where the elements were.
@@ -35,7 +36,7 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.all_reduce_in_place(self, memory, op, stream))
+        Queued::all_reduce_in_place(self, memory, op, stream)?.queue()
     }
 
     /// Gives the root the elements of all ranks, reduced one by one. On the other ranks `recv` keeps its contents.
@@ -48,7 +49,7 @@ impl Communicator {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        self.alone(|group| group.reduce(self, send, recv, (op, root), stream))
+        Queued::reduce(self, send, recv, (op, root), stream)?.queue()
     }
 
     /// As [`reduce`](Self::reduce), with the root's result where its elements were.
@@ -60,7 +61,7 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.reduce_in_place(self, memory, (op, root), stream))
+        Queued::reduce_in_place(self, memory, (op, root), stream)?.queue()
     }
 
     /// Gives every rank what the root's memory holds.
@@ -72,7 +73,7 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.broadcast(self, memory, root, stream))
+        Queued::broadcast(self, memory, root, stream)?.queue()
     }
 
     /// Gives every rank the elements of all, one rank after the other: `recv` is as long as all `send`.
@@ -85,7 +86,7 @@ impl Communicator {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        self.alone(|group| group.all_gather(self, send, recv, stream))
+        Queued::all_gather(self, send, recv, stream)?.queue()
     }
 
     /// As [`all_gather`](Self::all_gather): each rank's own part lies in its place already.
@@ -97,7 +98,7 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.all_gather_in_place(self, memory, stream))
+        Queued::all_gather_in_place(self, memory, stream)?.queue()
     }
 
     /// Reduces the elements of all ranks one by one, and gives each rank its part of the result: `send` is as long as all
@@ -111,7 +112,7 @@ impl Communicator {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        self.alone(|group| group.reduce_scatter(self, send, recv, op, stream))
+        Queued::reduce_scatter(self, send, recv, op, stream)?.queue()
     }
 
     /// As [`reduce_scatter`](Self::reduce_scatter), with the rank's part of the result in its place in the memory. What
@@ -124,7 +125,7 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.reduce_scatter_in_place(self, memory, op, stream))
+        Queued::reduce_scatter_in_place(self, memory, op, stream)?.queue()
     }
 
     /// Sends to a peer, which receives as many elements of the same type. An exchange, where both send, needs a
@@ -137,7 +138,7 @@ impl Communicator {
     where
         M: DeviceMemory<Element: Element> + 'g,
     {
-        self.alone(|group| group.send(self, memory, peer, stream))
+        Queued::send(self, memory, peer, stream)?.queue()
     }
 
     /// Receives what a peer sends.
@@ -149,12 +150,6 @@ impl Communicator {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        self.alone(|group| group.recv(self, memory, peer, stream))
-    }
-
-    fn alone<'g>(&'g self, fill: impl FnOnce(&mut Group<'g>) -> Result<()>) -> Result<()> {
-        let mut group = Group::new();
-        fill(&mut group)?;
-        group.queue()
+        Queued::recv(self, memory, peer, stream)?.queue()
     }
 }

@@ -1,14 +1,14 @@
-//! Calls that are queued at once. A single call is a group of one.
+//! Calls that are queued at once.
 
+mod checked;
 mod queued;
 mod taking;
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
-use queued::{Queued, Routine};
-use taking::Taking;
+use hip::{DeviceMemory, DeviceMemoryMut, Stream};
+pub(crate) use queued::Queued;
 
 use crate::library::slot;
 use crate::{Communicator, Element, Library, ReduceOp, Result};
@@ -74,11 +74,7 @@ impl<'g> Group<'g> {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        let taken = Taking::new("all_reduce", rank, stream)?;
-        let (send, recv) = (taken.read(send)?, taken.write(recv)?);
-        taken.same("recv", recv.len(), send.len())?;
-        let count = send.len();
-        self.add(taken, Routine::AllReduce(op), Some(send), Some(recv), count)
+        self.add(Queued::all_reduce(rank, send, recv, op, stream)?)
     }
 
     /// As [`Communicator::all_reduce_in_place`].
@@ -95,10 +91,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("all_reduce_in_place", rank, stream)?;
-        let memory = taken.write(memory)?;
-        let count = memory.len();
-        self.add(taken, Routine::AllReduce(op), None, Some(memory), count)
+        self.add(Queued::all_reduce_in_place(rank, memory, op, stream)?)
     }
 
     /// As [`Communicator::reduce`].
@@ -117,12 +110,7 @@ impl<'g> Group<'g> {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        let taken = Taking::new("reduce", rank, stream)?;
-        let root = taken.peer(root)?;
-        let (send, recv) = (taken.read(send)?, taken.write(recv)?);
-        taken.same("recv", recv.len(), send.len())?;
-        let count = send.len();
-        self.add(taken, Routine::Reduce(op, root), Some(send), Some(recv), count)
+        self.add(Queued::reduce(rank, send, recv, (op, root), stream)?)
     }
 
     /// As [`Communicator::reduce_in_place`].
@@ -139,11 +127,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("reduce_in_place", rank, stream)?;
-        let root = taken.peer(root)?;
-        let memory = taken.write(memory)?;
-        let count = memory.len();
-        self.add(taken, Routine::Reduce(op, root), None, Some(memory), count)
+        self.add(Queued::reduce_in_place(rank, memory, (op, root), stream)?)
     }
 
     /// As [`Communicator::broadcast`].
@@ -154,11 +138,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("broadcast", rank, stream)?;
-        let root = taken.peer(root)?;
-        let memory = taken.write(memory)?;
-        let count = memory.len();
-        self.add(taken, Routine::Broadcast(root), None, Some(memory), count)
+        self.add(Queued::broadcast(rank, memory, root, stream)?)
     }
 
     /// As [`Communicator::all_gather`].
@@ -170,11 +150,7 @@ impl<'g> Group<'g> {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        let taken = Taking::new("all_gather", rank, stream)?;
-        let (send, recv) = (taken.read(send)?, taken.write(recv)?);
-        taken.all("recv", recv.len(), send.len())?;
-        let count = send.len();
-        self.add(taken, Routine::AllGather, Some(send), Some(recv), count)
+        self.add(Queued::all_gather(rank, send, recv, stream)?)
     }
 
     /// As [`Communicator::all_gather_in_place`].
@@ -185,10 +161,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("all_gather_in_place", rank, stream)?;
-        let memory = taken.write(memory)?;
-        let count = taken.part(memory.len())?;
-        self.add(taken, Routine::AllGather, None, Some(memory), count)
+        self.add(Queued::all_gather_in_place(rank, memory, stream)?)
     }
 
     /// As [`Communicator::reduce_scatter`].
@@ -207,11 +180,7 @@ impl<'g> Group<'g> {
         S: DeviceMemory<Element: Element> + 'g,
         R: DeviceMemoryMut<Element = S::Element> + 'g,
     {
-        let taken = Taking::new("reduce_scatter", rank, stream)?;
-        let (send, recv) = (taken.read(send)?, taken.write(recv)?);
-        taken.all("send", send.len(), recv.len())?;
-        let count = recv.len();
-        self.add(taken, Routine::ReduceScatter(op), Some(send), Some(recv), count)
+        self.add(Queued::reduce_scatter(rank, send, recv, op, stream)?)
     }
 
     /// As [`Communicator::reduce_scatter_in_place`].
@@ -228,10 +197,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("reduce_scatter_in_place", rank, stream)?;
-        let memory = taken.write(memory)?;
-        let count = taken.part(memory.len())?;
-        self.add(taken, Routine::ReduceScatter(op), None, Some(memory), count)
+        self.add(Queued::reduce_scatter_in_place(rank, memory, op, stream)?)
     }
 
     /// As [`Communicator::send`].
@@ -242,11 +208,7 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemory<Element: Element> + 'g,
     {
-        let taken = Taking::new("send", rank, stream)?;
-        let peer = taken.peer(peer)?;
-        let memory = taken.read(memory)?;
-        let count = memory.len();
-        self.add(taken, Routine::Send(peer), Some(memory), None, count)
+        self.add(Queued::send(rank, memory, peer, stream)?)
     }
 
     /// As [`Communicator::recv`].
@@ -257,23 +219,10 @@ impl<'g> Group<'g> {
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        let taken = Taking::new("recv", rank, stream)?;
-        let peer = taken.peer(peer)?;
-        let memory = taken.write(memory)?;
-        let count = memory.len();
-        self.add(taken, Routine::Recv(peer), None, Some(memory), count)
+        self.add(Queued::recv(rank, memory, peer, stream)?)
     }
 
-    /// Notes a call. One without `send` works in place.
-    fn add<T: Element>(
-        &mut self,
-        taken: Taking<'g>,
-        routine: Routine,
-        send: Option<DeviceSlice<'g, T>>,
-        recv: Option<DeviceSliceMut<'g, T>>,
-        count: usize,
-    ) -> Result<()> {
-        let call = Queued::new(taken, routine, send, recv, count)?;
+    fn add(&mut self, call: Queued<'g>) -> Result<()> {
         self.calls.iter().try_for_each(|other| call.apart_from(other))?;
         self.calls.push(call);
         Ok(())
@@ -287,11 +236,6 @@ impl<'g> Group<'g> {
     /// may have made some of the others: abort the communicators.
     pub fn launch(self) -> Result<()> {
         self.calls.iter().try_for_each(Queued::check)?;
-        self.queue()
-    }
-
-    /// As [`launch`](Self::launch), of calls that were added just now.
-    pub(crate) fn queue(self) -> Result<()> {
         let Some(first) = self.calls.first() else {
             return Ok(());
         };

@@ -11,7 +11,7 @@ use crate::library::slot;
 use crate::{Communicator, Element, Error, ReduceOp, Result};
 
 /// A call that was checked, and what it uses.
-pub(super) struct Queued<'g> {
+pub(crate) struct Queued<'g> {
     pub(super) rank: &'g Communicator,
     stream: &'g Stream,
     pub(super) name: &'static str,
@@ -101,7 +101,7 @@ impl<'g> Queued<'g> {
         check_capture(self.name, self.stream)
     }
 
-    pub(super) fn queue(&self) -> Result<()> {
+    pub(crate) fn queue(&self) -> Result<()> {
         self.stream.device().make_current()?;
         // Before the call: what it queued in part is waited for too.
         self.rank.used_on(self.stream);

@@ -85,7 +85,7 @@ impl<'g> Taking<'g> {
     pub(super) fn peer(&self, rank: usize) -> Result<i32> {
         let ranks = self.rank.ranks();
         let raw = i32::try_from(rank).ok().filter(|_| rank < ranks);
-        raw.ok_or(Error::NoRank {
+        raw.ok_or_else(|| Error::NoRank {
             call: self.name,
             rank,
             ranks,
