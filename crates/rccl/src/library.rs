@@ -72,9 +72,14 @@ impl Library {
         comm: Option<ncclComm_t>,
         call: impl FnOnce() -> String,
     ) -> Result<()> {
-        if code == ncclResult_t::ncclSuccess {
-            return Ok(());
+        match code {
+            ncclResult_t::ncclSuccess => Ok(()),
+            code => Err(self.failure(code, comm, call())),
         }
+    }
+
+    #[cold]
+    fn failure(&self, code: ncclResult_t, comm: Option<ncclComm_t>, call: String) -> Error {
         let text = self.api.ncclGetLastError.map(|get| {
             // SAFETY: takes a living communicator or none, and returns null or a text that lasts until a later call.
             let text = unsafe { get(comm.unwrap_or(std::ptr::null_mut())) };
@@ -90,12 +95,12 @@ impl Library {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        Err(Error::Status {
-            call: call(),
+        Error::Status {
+            call,
             name: code.name().unwrap_or("ncclResult_t of a newer release"),
             code: code.0,
             text: if text.is_empty() { text } else { format!(": {text}") },
-        })
+        }
     }
 }
 

@@ -256,6 +256,7 @@ impl Device {
     ///
     /// HIP refused the device.
     #[doc(alias = "hipSetDevice")]
+    #[inline]
     pub fn make_current(&self) -> Result<()> {
         let mut current = -1;
         // HIP's own answer is asked for, not remembered here: other code in the thread may have chosen another device.
@@ -288,6 +289,7 @@ impl Device {
         self.limits.get_or_init(|| Limits::of(limit))
     }
 
+    #[inline]
     pub(crate) fn check_same(&self, other: &Self, call: &'static str, argument: &'static str) -> Result<()> {
         if self == other {
             return Ok(());

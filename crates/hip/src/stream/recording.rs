@@ -80,6 +80,7 @@ impl Stream {
 
     /// Whether [`Stream::capture`] records what this thread queues here. Makes no call, so it is almost free.
     #[must_use]
+    #[inline]
     pub fn is_recording(&self) -> bool {
         self.recorder().is_some()
     }

@@ -23,6 +23,7 @@ struct State {
 
 impl Uses {
     /// Lets `stream` read after the last write. Slices of other readers may be alive.
+    #[inline]
     pub(crate) fn read_on(&self, stream: &Stream) -> Result<()> {
         let mut state = self.state.lock();
         if state.readers.contains(stream) {
@@ -38,6 +39,7 @@ impl Uses {
     }
 
     /// Lets `stream` write after all that was queued. `&mut`: no slice is alive.
+    #[inline]
     pub(crate) fn write_on(&mut self, stream: &Stream) -> Result<()> {
         let state = self.state.get_mut();
         if state.readers.is_empty() && state.writer.as_ref() == Some(stream) {
