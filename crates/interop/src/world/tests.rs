@@ -316,12 +316,18 @@ fn a_process_that_ends_without_leaving_is_named_to_all_others() {
                     .into_iter()
                     .map(|(watch, heard)| {
                         scope.spawn(move || {
-                            let left = waits.then(|| watch.leave(LIMIT));
+                            let left = match waits {
+                                true => watch.leave(LIMIT),
+                                false => {
+                                    assert_eq!(heard.recv_timeout(LIMIT), Ok(lost));
+                                    return Ok(());
+                                }
+                            };
                             assert_eq!(heard.recv_timeout(LIMIT), Ok(lost));
-                            left.map_or(Ok(()), |left| match left {
+                            match left {
                                 Err(WorldError::Lost { rank }) if rank == lost => Ok(()),
                                 other => Err(other),
-                            })
+                            }
                         })
                     })
                     .collect();
