@@ -89,6 +89,9 @@ impl Line for TcpStream {
     }
 }
 
+/// The rank of another process, and the connection to it.
+pub(super) type RankLine = (usize, Box<dyn Line>);
+
 /// Accepts the next connection, if there is one.
 type Accept = Box<dyn Fn() -> io::Result<Option<Box<dyn Line>>>>;
 
@@ -157,7 +160,7 @@ impl Meeting {
         time: u32,
         bytes: &[u8],
         limit: Duration,
-    ) -> Result<Vec<(usize, Box<dyn Line>)>, WorldError> {
+    ) -> Result<Vec<RankLine>, WorldError> {
         if bytes.len() > MOST_BYTES {
             return Err(WorldError::TooLarge {
                 bytes: bytes.len(),

@@ -153,6 +153,7 @@ impl World {
     }
 
     /// Joins the processes for collectives between their GPUs: one rank on the device of each. All have to call it.
+    /// `limit` is for the meeting; RCCL then waits for every rank without one, so [`watch`](Self::watch) first.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::{Errno, read, write};
 
 use super::WorldError;
-use super::meeting::Line;
+use super::meeting::{Line, RankLine};
 
 /// Said by a process whose work is done, and to all when that of all is.
 const LEFT: u8 = 1;
@@ -48,7 +48,7 @@ impl Watch {
 
     pub(super) fn start(
         rank: usize,
-        lines: Vec<(usize, Box<dyn Line>)>,
+        lines: Vec<RankLine>,
         lost: impl FnOnce(usize) + Send + 'static,
     ) -> io::Result<Self> {
         let orders = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
