@@ -1,4 +1,4 @@
-//! The command line. Exit status: 0 verified (or healthy), 1 finished but not verified, 2 could not run.
+//! The command line. Exit status: 0 verified or healthy, 1 not verified or not healthy, 2 could not run.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -17,12 +17,12 @@ use crate::progress::{self, Progress};
 use crate::timing::ApiName;
 use crate::{Error, Result, bench, columns, doctor, report};
 
-/// Shares GPU memory between OpenCL and HIP without copies, and verifies it.
+/// Lets OpenCL and HIP share GPU memory without copies, and verifies the results.
 #[derive(Debug, Parser)]
 #[command(
     name = "hipcl",
     version,
-    after_help = "Exit status: 0 verified or healthy, 1 finished but not verified, 2 could not run.\n\
+    after_help = "Exit status: 0 verified or healthy; 1 not verified or not healthy; 2 could not run.\n\
                   HIPCL_PLATFORM=amd|nvidia|host selects the platform, HIPCL_OPENCL names an OpenCL library."
 )]
 struct Cli {
@@ -35,10 +35,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a job that uses shared data sets through both APIs, and verify its results.
+    /// Run a job in which OpenCL and HIP share their data, and verify its results.
     #[command(subcommand)]
     Pipeline(Pipeline),
-    /// Send generated batches to `pipeline radar --udp`; lose, repeat and reorder packets on request.
+    /// Send generated batches to `pipeline radar --udp`; on request, lose, repeat and reorder packets.
     RadarSend(sender::Options),
     /// Examine this machine: its libraries and devices, which devices pair, and which routes work.
     Doctor(doctor::Options),
@@ -53,8 +53,9 @@ enum Command {
     },
     /// Measure this machine: each figure with its spread and its limit.
     Bench(bench::Options),
-    /// Print a script that completes this command's words in a shell, for example for ~/.bashrc:
-    /// `source <(hipcl completions bash)`.
+    /// Print a completion script for a shell.
+    ///
+    /// In ~/.bashrc, for example: `source <(hipcl completions bash)`.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,

@@ -18,7 +18,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 /// Options of every command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Options {
-    /// Print events of the libraries on standard error; twice for more, three times for all.
+    /// Print log events of the libraries on standard error; -vv prints more, -vvv all.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub verbose: u8,
     /// Show no progress.

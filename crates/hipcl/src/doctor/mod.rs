@@ -65,7 +65,7 @@ pub struct Options {
     /// Draw the bandwidth of each route and allocation: an SVG or a PNG, by the extension.
     #[arg(long, value_name = "F.svg")]
     pub plot: Option<PathBuf>,
-    /// List the changes since this file of `--json`; the exit status is 1 if anything became worse, too.
+    /// List what changed since this earlier file of `--json`; the exit status is 1 also if anything became worse.
     #[arg(long, value_name = "OLD.json")]
     pub compare: Option<PathBuf>,
     /// Platform to examine (default: chosen by HIPCL_PLATFORM, else the first with a device).

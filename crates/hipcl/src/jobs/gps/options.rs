@@ -18,19 +18,19 @@ pub struct Options {
     /// File of complex baseband samples centred on 1575.42 MHz.
     #[arg(long, value_name = "F")]
     pub input: Option<PathBuf>,
-    /// Format of the file; its name tells it if not given.
+    /// Format of the file (default: by the extension of its name).
     #[arg(long, value_enum, requires = "input")]
     pub format: Option<Format>,
-    /// Samples per second; the file's own statement (SigMF) or 4000000 (generated) if not given.
+    /// Samples per second (default: what a SigMF file states; 4000000 for a generated signal).
     #[arg(long, value_name = "HZ", allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// Generate a signal with known satellites, which have to be found (the default without --input).
     #[arg(long, conflicts_with = "input")]
     pub generate: bool,
-    /// Search Doppler shifts from minus to plus this.
+    /// Largest Doppler shift to search, positive and negative.
     #[arg(long, value_name = "HZ", default_value_t = 5000.0, allow_negative_numbers = true)]
     pub doppler_max: f64,
-    /// Distance of the coarse Doppler bins.
+    /// Spacing of the coarse Doppler bins.
     #[arg(long, value_name = "HZ", default_value_t = 500.0, allow_negative_numbers = true)]
     pub doppler_step: f64,
     /// Blocks of 1 ms to use, a multiple of --sub.

@@ -77,11 +77,11 @@ pub struct Options {
     /// Delay of each channel in samples, separated by commas (default: those of the generated scene; 0 with --udp).
     #[arg(long, value_name = "D,D,...", value_delimiter = ',', allow_negative_numbers = true)]
     pub delays: Option<Vec<f64>>,
-    /// Receive batches from the network at this address instead of generating one (port 0: the system chooses). An
-    /// iteration is then a batch.
+    /// Receive batches from the network at this address instead of generating one (port 0: the system chooses). Each
+    /// iteration then processes one batch.
     #[arg(long, value_name = "ADDR:PORT")]
     pub udp: Option<SocketAddr>,
-    /// End if no packet that can be used comes for this long.
+    /// With --udp, end after this many seconds without a usable packet.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, allow_negative_numbers = true)]
     pub timeout: f64,
     /// Where OpenCL's kernels are launched.

@@ -26,7 +26,7 @@ pub struct Faults {
     /// Probability that a packet is sent twice.
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     pub repeat: f64,
-    /// Probability that a packet is sent behind some that follow it.
+    /// Probability that a packet is sent after some of those that follow it.
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     pub reorder: f64,
 }
@@ -173,13 +173,13 @@ pub struct Options {
     /// Batches to send.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub batches: u64,
-    /// How samples are sent; ci16 holds amplitudes below 1, so samples are divided by 64.
+    /// Format of the samples. Those sent as ci16 are divided by 64, because it holds only amplitudes below 1.
     #[arg(long, value_enum, default_value_t = Format::Cf32)]
     pub format: Format,
     /// Largest packet in bytes, without the headers of IP and UDP.
     #[arg(long, value_name = "BYTES", default_value_t = 1440)]
     pub packet: usize,
-    /// Megabytes a second to send at.
+    /// Rate to send at, in 10^6 bytes per second.
     #[arg(long, value_name = "MB", default_value_t = 50.0, allow_negative_numbers = true)]
     pub speed: f64,
     /// What to do on purpose.
