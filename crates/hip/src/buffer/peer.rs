@@ -108,8 +108,8 @@ impl<T: Pod> DeviceSliceMut<'_, T> {
     ///
     /// # Errors
     ///
-    /// Different lengths, memory that HIP does not know ([`Error::ForeignMemory`]), devices of different runtimes, or
-    /// HIP refused the copy.
+    /// Different lengths, memory that HIP does not know ([`ForeignMemory`](crate::Error::ForeignMemory)), devices of
+    /// different runtimes, or HIP refused the copy.
     #[doc(alias = "hipMemcpyPeerAsync")]
     pub unsafe fn copy_from_peer_unchecked(&mut self, source: DeviceSlice<'_, T>) -> Result<()> {
         const CALL: &str = "DeviceSliceMut::copy_from_peer_unchecked";
