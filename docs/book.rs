@@ -15,6 +15,7 @@ chapters! {
     one_stream: "src/one-stream.md";
     opencl: "src/opencl.md";
     processes: "src/processes.md";
+    ranks: "src/ranks.md";
     raw_bindings: "src/raw-bindings.md";
     vulkan: "src/vulkan.md";
 }

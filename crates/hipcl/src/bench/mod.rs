@@ -124,7 +124,7 @@ fn chosen() -> impl TypedValueParser<Value = Chosen> {
     let measurements = What::value_variants().iter().filter_map(What::to_possible_value);
     let others = [
         PossibleValue::new(LIST).help("Say what each measurement is"),
-        PossibleValue::new(ALL).help("Measure one after the other, but for `soak`"),
+        PossibleValue::new(ALL).help("Measure one after the other, except `soak`"),
     ];
     PossibleValuesParser::new(measurements.chain(others)).map(|name| match name.as_str() {
         LIST => Chosen::List,
@@ -136,7 +136,7 @@ fn chosen() -> impl TypedValueParser<Value = Chosen> {
 /// Options of `hipcl bench`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
-    /// What to measure; `list` says what each is, `all` measures one after the other but for `soak`.
+    /// What to measure; `list` says what each is, `all` measures one after the other except `soak`.
     #[arg(value_parser = chosen())]
     pub what: Chosen,
     /// Route to share memory (default: the best direct route); `routes` measures all of them.
