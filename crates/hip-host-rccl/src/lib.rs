@@ -40,8 +40,10 @@
 //!
 //! # What it lacks
 //!
-//! Of configurations it has `blocking` only. Slots that are empty: gather, scatter, all-to-all (a group of sends and receives does it),
-//! operations of the program's own. Elements of 8-bit floating point move, but do not add up.
+//! Of configurations it has `blocking` only. Slots that are empty: gather, scatter, all-to-all (a group of sends and
+//! receives does it), operations of the program's own. Elements of 8-bit floating point move, but do not add up.
+//!
+//! The parts of a split meet in the process that made the id too, so that process must outlive them.
 //!
 //! Sums of `f16` and `bf16` are made in `f32`, in the order of the ranks, and rounded once. The real library adds in
 //! another order.
