@@ -176,6 +176,9 @@ pub enum Error {
     /// A library of the platform could not be loaded.
     #[error(transparent)]
     Platform(#[from] platform::Error),
+    /// OpenCL's answer came when the process had begun to end, and may be wrong.
+    #[error("the process is ending, and OpenCL's answers are no longer true: join all threads before `main` returns")]
+    ProcessEnds,
     /// RCCL refused a call.
     #[error(transparent)]
     Collectives(rccl::Error),

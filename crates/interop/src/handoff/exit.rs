@@ -14,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use platform::{ForeignHooks, Platform};
 
 use crate::core::Core;
+use crate::{Error, Result};
 
 /// Calls that may be made until the process ends.
 pub(super) struct Calls {
@@ -24,6 +25,11 @@ pub(super) struct Calls {
 
 /// The calls of this process's threads.
 pub(super) static CALLS: Calls = Calls::new();
+
+/// Refuses what OpenCL answered if the end of the process has begun.
+pub(crate) fn check_answers() -> Result<()> {
+    CALLS.check()
+}
 
 /// The longest that the process waits for what is under way when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -97,6 +103,15 @@ impl Calls {
         drop(under_way);
     }
 
+    /// Refuses what was learnt from a driver whose destructors may have run meanwhile: it answers success then, and does
+    /// nothing (seen with Intel's CPU runtime). What it answered before the end began is true.
+    fn check(&self) -> Result<()> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(Error::ProcessEnds),
+            false => Ok(()),
+        }
+    }
+
     fn end(&self) {
         self.ended.store(true, Ordering::Release);
         // Taken for the wait alone.
@@ -147,6 +162,7 @@ mod tests {
             drop(open);
         });
         assert_eq!([told.recv(), told.recv()], [Ok("called"), Ok("ended")]);
+        assert!(matches!(calls.check(), Err(Error::ProcessEnds)));
         let owned = Owned(tell.clone());
         calls.make(move || drop(owned));
         drop(tell);
@@ -159,6 +175,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let owned = Owned(tell);
         calls.make(move || drop(owned));
+        calls.check().expect("answers are true");
         assert_eq!(told.recv(), Ok("dropped"));
     }
 

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 pub(crate) use callback::{Callback, Gate};
 pub(crate) use device::Device;
-pub(crate) use exit::end_with_the_process;
+pub(crate) use exit::{check_answers, end_with_the_process};
 pub(crate) use host::Host;
 #[cfg(feature = "vulkan")]
 pub(crate) use nearby::Nearby;

@@ -11,7 +11,7 @@ use super::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, MemoryFacts};
 use crate::access::Sides;
 use crate::backing::{self, Backing, ClPart};
 use crate::core::Core;
-use crate::handoff::Handoff;
+use crate::handoff::{Handoff, check_answers};
 use crate::values::{Access, Failover, Side};
 use crate::{Category, Error, Grade, Residency, Result, Route};
 
@@ -383,7 +383,7 @@ impl<T: Pod> Shared<T> {
         let _scope = self.core().meter.scope(Category::Result);
         let (begin, data) = (offset * size_of::<T>(), bytemuck::cast_slice_mut(data));
         self.as_reader("download", |allocation| allocation.read(begin, data))?;
-        Ok(())
+        check_answers()
     }
 
     /// Moves the data to memory of another route, through the host: a copy of the data set, counted

@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use super::lent::keep;
 use super::message::{Body, Message};
 use super::{Carrier, Link, PeerError};
+use crate::handoff::check_answers;
 use crate::{ClGuard, ClGuardMut, Error, Grade, HipGuard, HipGuardMut, Residency, Result, Route, Shared};
 
 /// A buffer shared with another process; one side at a time has the turn.
@@ -70,6 +71,7 @@ impl<T: Pod> Joint<T> {
         stream.synchronize()?;
         // The stream may have been let go on because the other side failed, or took too long.
         self.shared_mut().settle()?;
+        check_answers()?;
         let turn = Message::here(Body::Turn { passed: self.passed });
         self.link.send(&turn, None, "passing the turn to it")?;
         self.gave_away();
