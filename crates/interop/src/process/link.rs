@@ -127,7 +127,8 @@ impl Link {
     /// [`PeerError::NotALink`] if standard input is something else.
     ///
     /// # Safety
-    /// As [`from_fd`](Self::from_fd): nothing else in this process uses standard input, and this is called once.
+    /// As [`from_fd`](Self::from_fd): nothing else in this process uses standard input, no process that it has started
+    /// inherited it, and this is called once.
     pub unsafe fn from_stdin() -> Result<Self> {
         let failed = |call| {
             move |cause| PeerError::Link {
