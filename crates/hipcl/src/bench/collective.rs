@@ -138,7 +138,8 @@ fn one_size(
     let bytes = (elements * size_of::<f32>()) as f64 * 2.0 * (ranks as f64 - 1.0) / ranks as f64;
     let rate = |times: &[f64]| times.iter().map(|time| bytes / time / 1e9).collect::<Vec<_>>();
     let us = |times: &[f64]| times.iter().map(|time| time * 1e6).collect::<Vec<_>>();
-    let line = |what: &str, unit, better, samples| Line::of(format!("all-reduce of {name}, {what}"), unit, better, samples);
+    let line =
+        |what: &str, unit, better, samples| Line::of(format!("all-reduce of {name}, {what}"), unit, better, samples);
     let limit_is = "the library's raw calls, in turns";
     if ranks > 1 {
         let limit = line("raw", "GB/s", Better::Higher, rate(&raw)).value;
@@ -194,11 +195,16 @@ fn by_us(library: &Library, here: &mut [Rank<'_>]) -> Result<()> {
 fn by_library(library: &Library, here: &[Rank<'_>]) -> Result<()> {
     let api = library.api();
     let (Some(start), Some(end), Some(all_reduce)) = (api.ncclGroupStart, api.ncclGroupEnd, api.ncclAllReduce) else {
-        return Err(Error::input("the library of collectives lacks ncclGroupStart, ncclGroupEnd or ncclAllReduce"));
+        return Err(Error::input(
+            "the library of collectives lacks ncclGroupStart, ncclGroupEnd or ncclAllReduce",
+        ));
     };
     let check = |code: ncclResult_t| match code {
         ncclResult_t::ncclSuccess => Ok(()),
-        code => Err(Error::input(format!("a raw call of the library failed with {}", code.0))),
+        code => Err(Error::input(format!(
+            "a raw call of the library failed with {}",
+            code.0
+        ))),
     };
     let is_group = here.len() > 1;
     if is_group {
