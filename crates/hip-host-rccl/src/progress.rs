@@ -14,7 +14,7 @@ pub(crate) struct Progress(Mutex<State>);
 #[derive(Default)]
 struct State {
     runs: bool,
-    /// Whether nobody was told of its end.
+    /// Its end, if it has ended, is still to be told.
     untold: bool,
     finalized: bool,
     aborted: bool,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use interop::Bridge;
+use interop::world::World;
 use platform::Selection;
 
 use crate::chart::PlotFile;
@@ -90,6 +91,7 @@ pub fn run(request: &Request) -> Result<Option<Report>> {
         let mut report = report(&request.job, &selection, &bridge, &outcome)?;
         report.ranks = ranks.as_ref().map(Ranks::start);
         report.judge_too(&others);
+        report.notes.extend(request.undivided());
         files.write(&outcome, &report)?;
         Ok::<_, Error>(report)
     });
@@ -103,28 +105,48 @@ impl Request {
         let launch = match &self.job {
             Job::Gps(options) => {
                 options.check()?;
-                Some(&options.launch)
+                &options.launch
             }
             Job::Capon(options) => {
                 options.check()?;
-                Some(&options.launch)
+                &options.launch
             }
             Job::Radar(options) => {
                 options.check()?;
-                options.udp.is_none().then_some(&options.launch)
+                &options.launch
             }
-            Job::Note(_) => None,
+            Job::Note(options) => &options.launch,
         };
-        match (self.ranks, launch) {
-            (false, _) => Ok(()),
-            (true, None) => Err(Error::input(
+        match self.ranks {
+            true if !self.can_divide() => Err(Error::input(
                 "--ranks divides gps, capon, and radar without --udp; remove it",
             )),
-            (true, Some(launch)) if launch.graph => Err(Error::input(
+            true if launch.graph => Err(Error::input(
                 "--graph cannot record the collectives of --ranks; remove one of them",
             )),
-            (true, Some(_)) => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    fn can_divide(&self) -> bool {
+        match &self.job {
+            Job::Gps(_) | Job::Capon(_) => true,
+            Job::Radar(options) => options.udp.is_none(),
+            Job::Note(_) => false,
+        }
+    }
+
+    /// What to tell a user whose launcher started several processes, each of which runs the whole job.
+    fn undivided(&self) -> Option<String> {
+        let world = World::from_env().ok()?;
+        let is_meant = !self.ranks && self.can_divide() && world.size() > 1;
+        is_meant.then(|| {
+            format!(
+                "one of {} processes of {}, each of which ran the whole job; --ranks divides it among them",
+                world.size(),
+                world.launcher()
+            )
+        })
     }
 }
 

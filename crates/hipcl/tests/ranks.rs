@@ -201,6 +201,45 @@ fn what_sums_over_processes_find_is_what_one_finds() {
     }
 }
 
+/// Of each process, not of the first alone.
+#[test]
+fn a_process_whose_own_result_is_wrong_keeps_the_run_from_verifying() {
+    if !ready("a_process_whose_own_result_is_wrong_keeps_the_run_from_verifying") {
+        return;
+    }
+    let mut processes = Process::all(Launcher::OpenMpi, 2, |rank| {
+        let plant: &[&str] = if rank == 1 { &["--plant-copy", "opencl"] } else { &[] };
+        words(CAPON, &[&["--iterations", "2", "--ranks"], plant].concat())
+    });
+    let ends: Vec<_> = processes.iter_mut().map(Process::end).collect();
+    let (status, out, _) = &ends[0];
+    assert_eq!(*status, Some(1), "{out}");
+    assert!(
+        out.contains("rank 1 did not verify its own results") && !out.contains("rank 0 did"),
+        "{out}"
+    );
+    assert!(out.contains("verified        false"), "{out}");
+}
+
+#[test]
+fn a_user_whose_processes_all_run_the_whole_job_is_told_of_ranks() {
+    if !ready("a_user_whose_processes_all_run_the_whole_job_is_told_of_ranks") {
+        return;
+    }
+    let run = |size: &'static str| {
+        let args = [&["pipeline"], CAPON, &["--iterations", "2"]].concat();
+        let run = Run::with(&args, |run| {
+            for (name, value) in [("RANK", "0"), ("SIZE", size), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", size)] {
+                run.env(&format!("OMPI_COMM_WORLD_{name}"), value);
+            }
+        });
+        assert_eq!(run.status(), Some(0), "{}", run.stderr());
+        run.stdout().replace('\n', " ").contains("--ranks")
+    };
+    assert!(run("2"));
+    assert!(!run("1"));
+}
+
 /// At any point of their work.
 #[test]
 fn a_killed_process_ends_the_others_with_its_rank() {

@@ -232,8 +232,11 @@ unsafe fn import_to_cl(core: &Core, fd: OwnedFd, bytes: usize) -> Result<Importe
 
 /// Refuses memory whose import would end the process.
 fn check_limit(core: &Core, bytes: usize) -> Result<()> {
-    let facts = core.platform.facts();
-    match (facts.import_limit)() {
+    check_below((core.platform.facts().import_limit)(), bytes)
+}
+
+fn check_below(limit: Option<usize>, bytes: usize) -> Result<()> {
+    match limit {
         Some(limit) if bytes > limit => Err(Error::Unsupported {
             route: Route::ExternalFd,
             reason: format!(
@@ -394,5 +397,24 @@ impl Backing for ExternalFd {
         side.was_handed_back(Access::Read)?;
         read?;
         Ok(core.queue.drain()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_whose_import_would_end_the_process_is_refused() {
+        for (limit, bytes, taken) in [
+            (None, usize::MAX, true),
+            (Some(511), 511, true),
+            (Some(511), 512, false),
+            (Some(511), usize::MAX, false),
+        ] {
+            let checked = check_below(limit, bytes);
+            assert_eq!(checked.is_ok(), taken, "{limit:?} {bytes}");
+            assert!(checked.err().is_none_or(|error| error.is_about_route()));
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! A program ends with the status that it asks for, whatever work is queued: OpenCL's static destructors free its
 //! memory at the exit, and no stream works in it or calls OpenCL any more.
 
+use std::ffi::c_int;
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use clmgr::NdRange;
-use interop::{Bridge, Grade, Options, Route, Shared, StreamArg};
+use interop::{Bridge, Error, Grade, Options, Route, Shared, StreamArg};
 
 use crate::child::kernels;
 use crate::{alone, common, open};
@@ -38,6 +41,12 @@ fn a_wait_after_the_end_of_the_streams_returns() {
     exits_well("wait-at-exit");
 }
 
+/// OpenCL may answer success and do nothing from then on.
+#[test]
+fn a_download_behind_the_beginning_of_the_end_is_an_error() {
+    exits_well("download-at-exit");
+}
+
 fn exits_well(work: &str) {
     // Other tests count this process's descriptors, and the pipes to a child are some.
     let _alone = alone();
@@ -59,6 +68,9 @@ fn the_program() {
     };
     if work == "wait-at-exit" {
         wait_at_exit();
+    }
+    if work == "download-at-exit" {
+        download_at_exit();
     }
     let bridge = open();
     // An exit drops nothing: a module, and so a bridge, waits for the kernels as it goes.
@@ -141,13 +153,12 @@ fn hand_offs() -> Vec<Shared<u32>> {
     all
 }
 
+unsafe extern "C" {
+    safe fn atexit(handler: extern "C" fn()) -> c_int;
+}
+
 /// What was registered before a bridge was opened runs after the end of its streams.
 fn wait_at_exit() -> ! {
-    use std::ffi::c_int;
-    use std::sync::Mutex;
-    unsafe extern "C" {
-        safe fn atexit(handler: extern "C" fn()) -> c_int;
-    }
     static STREAM: Mutex<Option<hip::Stream>> = Mutex::new(None);
     extern "C" fn waits() {
         let stream = STREAM.lock().expect("the only thread");
@@ -166,5 +177,42 @@ fn wait_at_exit() -> ! {
     stream.wait_flag(&flag, hip::Condition::AtLeast(1)).expect("a wait");
     queue_add(&add, &stream, &mut memory);
     *STREAM.lock().expect("the only thread") = Some(stream);
+    std::process::exit(STATUS)
+}
+
+/// Another thread reads what OpenCL holds, between the bridge's handler and OpenCL's destructors.
+fn download_at_exit() -> ! {
+    const RUNS: u8 = 0;
+    const ENDS: u8 = 1;
+    const TRIED: u8 = 2;
+    static STATE: AtomicU8 = AtomicU8::new(RUNS);
+    fn wait_for(state: u8) {
+        while STATE.load(Ordering::Acquire) != state {
+            std::thread::yield_now();
+        }
+    }
+    extern "C" fn ends() {
+        STATE.store(ENDS, Ordering::Release);
+        wait_for(TRIED);
+    }
+    // What is registered last runs first: the bridge's handler, then this one, then OpenCL's destructors.
+    let manager = clmgr::Manager::load().expect("OpenCL");
+    let context = clmgr::Context::new(&manager.devices()[0]).expect("a context");
+    context.queue().and_then(|queue| queue.finish()).expect("a queue");
+    assert_eq!(atexit(ends), 0);
+    let bridge = open();
+    let memory = bridge.alloc_on::<u32>(Route::SvmCoarse, 16).expect("memory");
+    memory.download(&mut [0; 16]).expect("a download");
+    // The thread that ends the process has no thread-local storage by then.
+    std::thread::spawn(move || {
+        wait_for(ENDS);
+        let read = memory.download(&mut [0; 16]);
+        if !matches!(read, Err(Error::ProcessEnds)) {
+            eprintln!("{read:?}");
+            std::process::abort();
+        }
+        std::mem::forget(memory);
+        STATE.store(TRIED, Ordering::Release);
+    });
     std::process::exit(STATUS)
 }

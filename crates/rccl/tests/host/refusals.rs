@@ -1,9 +1,11 @@
 //! What is refused before anything is queued.
 
-use hip_sys::{hipError_t, hipStreamCaptureMode};
-use rccl::{Error, ReduceOp};
+use std::time::Duration;
 
-use crate::common::{Rank, run};
+use hip_sys::{hipError_t, hipStreamCaptureMode};
+use rccl::{Communicator, Error, ReduceOp, UniqueId};
+
+use crate::common::{Rank, alone, another_runtime, library, run, runtime};
 
 #[test]
 fn lengths_that_do_not_fit() {
@@ -44,6 +46,24 @@ fn ranks_that_are_not_there() {
             assert!(matches!(error, Error::NoRank { ranks: 2, .. }), "{error}");
         }
     });
+}
+
+#[test]
+fn a_device_of_another_runtime() {
+    let own = runtime();
+    let library = library().only_for(&own);
+    let _alone = alone();
+    let id = UniqueId::new(&library).unwrap();
+    let limit = Duration::from_secs(60);
+    let other = another_runtime().device(0).unwrap();
+    for refused in [
+        Communicator::new(&library, &other, &id, 0, 1).map(drop),
+        Communicator::new_within(&library, &other, &id, 0, 1, limit).map(drop),
+        Communicator::all(&library, &[own.device(0).unwrap(), other.clone()]).map(drop),
+    ] {
+        assert!(matches!(refused, Err(Error::OtherRuntime { .. })), "{refused:?}");
+    }
+    Communicator::new(&library, &own.device(0).unwrap(), &id, 0, 1).unwrap();
 }
 
 #[test]
