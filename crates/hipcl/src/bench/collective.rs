@@ -132,8 +132,10 @@ fn one_size(
     for rank in &here {
         let mut means = vec![0.0_f32; elements];
         rank.memory.copy_to_slice(&rank.stream, &mut means)?;
-        // Written so that a NaN is wrong.
-        if let Some(wrong) = means.iter().find(|found| !((**found - mean).abs() <= 1e-4 * mean)) {
+        if let Some(wrong) = means
+            .iter()
+            .find(|found| found.is_nan() || (**found - mean).abs() > 1e-4 * mean)
+        {
             return Err(Error::input(format!(
                 "all-reduce of {name}: {wrong} is not the mean of 1 to {ranks}; run `hipcl doctor`"
             )));
