@@ -79,10 +79,16 @@ calls! {
         let device = by_ordinal(ordinal)?;
         device.context()?;
         set_current(device);
-        Ok(())
+        // For libraries of CUDA that ask for the thread's device: NCCL does.
+        here().map(|_| ())
     }
     fn hipGetDevice(out: *mut c_int) {
-        store(out, current()?.ordinal)
+        let device = current()?;
+        // A caller that finds its device here does not set it. Other CUDA code in the thread may have set another.
+        if device.context.get().is_some() {
+            here()?;
+        }
+        store(out, device.ordinal)
     }
     fn hipDeviceGet(out: *mut hipDevice_t, ordinal: c_int) {
         store(out, by_ordinal(ordinal)?.ordinal)
