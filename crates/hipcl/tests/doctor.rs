@@ -72,6 +72,12 @@ fn json_alone_goes_to_standard_output() {
     let findings: serde_json::Value = serde_json::from_str(&run.stdout()).expect("valid JSON");
     assert_eq!(findings["healthy"], false);
     assert_eq!(findings["platform"], "host");
+    let libraries = findings["libraries"].as_array().expect("a list");
+    let collectives = libraries.iter().find(|library| library["name"] == "RCCL");
+    let collectives = collectives.expect("the library of collectives");
+    assert_eq!(collectives["usable"], true, "{collectives}");
+    let detail = collectives["detail"].as_str().expect("a text");
+    assert!(detail.starts_with("version 2.27.7, "), "{detail}");
 }
 
 #[test]

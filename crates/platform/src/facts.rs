@@ -22,6 +22,8 @@ pub struct Facts {
     pub dlpack: DlPackNames,
     /// What compiles HIP kernels at run time.
     pub compiler: &'static str,
+    /// Its library of collectives.
+    pub collectives: &'static str,
     /// The libraries that rocBLAS and the transforms are measured against.
     pub rivals: Rivals,
     /// What to check when no device is found.

@@ -8,7 +8,7 @@ pub const NEWEST_KNOWN: Release = versions::NEWEST;
 /// The state of one library of a platform.
 #[derive(Clone, Debug)]
 pub struct LibraryReport {
-    /// `HIP`, `HIPRTC`, `rocBLAS`, `rocSOLVER` or `HSA`.
+    /// `HIP`, `HIPRTC`, `rocBLAS`, `rocSOLVER` or `HSA`; of collectives `RCCL` or `NCCL`.
     pub name: &'static str,
     /// Where it came from, or why it is missing.
     pub state: LibraryState,

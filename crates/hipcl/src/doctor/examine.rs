@@ -9,7 +9,7 @@ use super::findings::{Findings, HostPtr, Pair, RouteState, SCHEMA};
 use super::probe::{Death, HostPtrTried, Prober, Reply, RouteTried, Subject};
 use super::system::{self, Environment, Root, RuntimeReport};
 use super::tables::NOT_TRIED;
-use super::{Options, allocations, carriers, grades, libraries, mapped, one_stream, pairing};
+use super::{Options, allocations, carriers, collectives, grades, libraries, mapped, one_stream, pairing};
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
@@ -30,6 +30,7 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
         findings.loaded.clone_from(&reply.mapped);
     }
     libraries::hip(reply, asked, &mut findings);
+    collectives::examine(&prober, &mut findings)?;
     let named = environment.get(libraries::OPENCL_VARIABLE);
     libraries::opencl(prober.run(Subject::OpenCl)?, named, &mut findings);
     findings.pairing = pairing::table(findings.is_model(), &findings.hip_devices, &findings.opencl_devices);

@@ -7,15 +7,17 @@ pub(crate) const SINGLE: [&str; 4] = ["libhsa-runtime64", "libamdhip64", "libamd
 /// AMD's emulator of GPUs, which a process has loaded before HIP.
 pub(crate) const EMULATOR: &str = "librocjitsu";
 /// Further ones that show what a process works with.
-const TOLD: [&str; 11] = [
+const TOLD: [&str; 13] = [
     EMULATOR,
     "libhiprtc",
     "librocblas",
     "librocsolver",
+    "librccl",
     "libcuda",
     "libnvrtc",
     "libcublas",
     "libcusolver",
+    "libnccl",
     "libnvidia-opencl",
     "libintelocl",
     "libpocl",

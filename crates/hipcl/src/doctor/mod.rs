@@ -5,7 +5,7 @@
 //! | `probe` | child processes, in which everything is done that may crash or hang |
 //! | [`system`] | the system around the libraries, which is only read |
 //! | `examine` | the questions asked of them, in order |
-//! | `libraries` | the reports on the libraries and their devices |
+//! | `libraries`, `collectives` | the reports on the libraries and their devices |
 //! | `grades`, `carriers`, `allocations` | the reports on hand-offs, on other processes, and on where memory lies |
 //! | [`findings`](Findings) | the answers as data, which are also the JSON file |
 //! | `compare` | what has changed since an earlier report |
@@ -27,6 +27,7 @@ use crate::progress::Progress;
 
 mod allocations;
 mod carriers;
+mod collectives;
 mod compare;
 mod examine;
 mod findings;

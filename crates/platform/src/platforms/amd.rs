@@ -22,6 +22,7 @@ pub(super) const FACTS: Facts = Facts {
         managed: 10,
     },
     compiler: "HIPRTC",
+    collectives: "RCCL",
     rivals: Rivals::None,
     no_device_remedy: "check /dev/kfd, the render group and ROCR_VISIBLE_DEVICES",
     install: Install {
@@ -81,7 +82,7 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
 }
 
 /// Loads RCCL from HIP's installation.
-pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+pub(super) fn collectives() -> Result<(rccl_sys::Api, LibraryState), Error> {
     let missing = |error: LoadError| Error::NoCollectives {
         platform: Platform::Amd,
         cause: error.to_string(),
@@ -90,7 +91,7 @@ pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
     let (_, hip) = hip_sys::Api::load().map_err(missing)?;
     let (api, file) = named_or_beside!(rccl_sys::Api, hip).map_err(missing)?;
     match hip.is_together_with(&file) {
-        true => Ok(api),
+        true => Ok((api, LibraryState::Loaded(file.path().to_path_buf()))),
         false => Err(Error::MixedReleases {
             first: hip.path().to_path_buf(),
             second: file.path().to_path_buf(),

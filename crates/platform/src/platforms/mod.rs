@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::select::Extent;
-use crate::{Error, Facts, LibraryReport, Tables};
+use crate::{Error, Facts, LibraryReport, LibraryState, Tables};
 
 /// Declares each platform by its name and its file, in the order in which they are tried.
 macro_rules! platforms {
@@ -40,10 +40,32 @@ macro_rules! platforms {
             /// [`Error::NoCollectives`] with what was tried, [`Error::NotBuilt`], and [`Error::MixedReleases`] if RCCL
             /// lies in another installation than HIP.
             pub fn collectives(self) -> Result<Arc<rccl_sys::Api>, Error> {
+                self.load_collectives().map(|(api, _)| Arc::new(api))
+            }
+
+            /// Loads its library of collectives as [`collectives`](Self::collectives) does, and says where it lies, or why
+            /// there is none.
+            #[must_use]
+            pub fn collectives_report(self) -> LibraryReport {
+                let (state, functions) = match self.load_collectives() {
+                    Ok((api, state)) => (state, api.present().count()),
+                    Err(Error::NoCollectives { cause, remedy, .. }) => {
+                        (LibraryState::Missing(format!("{cause}; {remedy}")), 0)
+                    }
+                    Err(error) => (LibraryState::Missing(error.to_string()), 0),
+                };
+                LibraryReport {
+                    name: self.facts().collectives,
+                    state,
+                    functions,
+                    release: None,
+                }
+            }
+
+            fn load_collectives(self) -> Result<(rccl_sys::Api, LibraryState), Error> {
                 match self {
                     $(Self::$name => $file::collectives(),)*
                 }
-                .map(Arc::new)
             }
 
             /// Opens its libraries.

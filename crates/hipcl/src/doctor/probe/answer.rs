@@ -8,7 +8,7 @@ use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, allocation, carrier, grade, hip, host_ptr, one_stream, opencl, route};
+use super::{Subject, allocation, carrier, collectives, grade, hip, host_ptr, one_stream, opencl, route};
 use crate::doctor::{PLATFORM_OPTION, mapped};
 use crate::{Error, Result};
 
@@ -51,6 +51,7 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
             Err(error) if is_senseless(&error) => refuse(error),
             Err(error) => answer(hip::cannot(&error)),
         },
+        Subject::Collectives(of) => answer(collectives::look(of)),
         Subject::HostPtr => match select(platform) {
             Ok(selection) => answer(host_ptr::look(&selection)),
             Err(error) => answer(host_ptr::HostPtrTried::not_begun(&error.to_string())),

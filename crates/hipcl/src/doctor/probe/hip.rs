@@ -66,7 +66,7 @@ pub(super) fn look(selection: &Selection) -> Hip {
     found
 }
 
-fn library(library: &platform::LibraryReport) -> Library {
+pub(super) fn library(library: &platform::LibraryReport) -> Library {
     let usable = library.state.is_usable();
     Library {
         name: library.name.to_owned(),

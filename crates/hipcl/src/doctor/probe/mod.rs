@@ -5,13 +5,14 @@
 //! | `child` | parent: starts a process, waits until it ends or the time limit, reports how it ended |
 //! | `prober` | parent: passes the subject on the command line, and reads the reply, one line of JSON |
 //! | `answer` | child: loads the libraries, examines the subject, replies |
-//! | `opencl`, `hip`, `route`, `host_ptr`, `grade`, `one_stream`, `carrier`, `allocation` | the kinds of subject |
+//! | `opencl`, `hip`, `collectives`, `route`, `host_ptr`, `grade`, `one_stream`, `carrier`, `allocation` | the kinds of subject |
 //! | `signal` | names of signals |
 
 mod allocation;
 mod answer;
 mod carrier;
 mod child;
+mod collectives;
 mod grade;
 mod hip;
 mod host_ptr;
@@ -33,6 +34,7 @@ pub(super) use host_ptr::HostPtrTried;
 use interop::{Allocation, Carrier, Grade, Route};
 pub(super) use one_stream::Tried as OneStreamTried;
 pub(super) use opencl::OpenCl;
+use platform::Platform;
 pub use prober::Death;
 pub(super) use prober::{Prober, Reply};
 pub use route::Crossing;
@@ -45,6 +47,8 @@ pub enum Subject {
     OpenCl,
     /// The platform, its libraries, its devices and its compiler.
     Hip,
+    /// The platform's library of collectives.
+    Collectives(Platform),
     /// HIP memory as an OpenCL buffer object.
     HostPtr,
     /// One route.
@@ -63,6 +67,8 @@ pub enum Subject {
 
 /// Begins the name of a grade, which the name of a route follows.
 const GRADE: &str = "grade:";
+/// Begins the name of the platform whose library of collectives is looked for.
+const COLLECTIVES: &str = "collectives:";
 /// Begins the name of a carrier: one of them is also a route's.
 const CARRIER: &str = "carrier:";
 /// Begins the name of an allocation.
@@ -73,6 +79,7 @@ impl fmt::Display for Subject {
         match self {
             Self::OpenCl => f.write_str("opencl"),
             Self::Hip => f.write_str("hip"),
+            Self::Collectives(platform) => write!(f, "{COLLECTIVES}{platform}"),
             Self::HostPtr => f.write_str("host-ptr"),
             Self::OneStream => f.write_str("one-stream"),
             Self::Carrier(carrier) => write!(f, "{CARRIER}{carrier}"),
@@ -90,6 +97,9 @@ pub enum UnknownSubject {
     /// Of the rest there are only routes.
     #[error(transparent)]
     Route(#[from] interop::UnknownRoute),
+    /// No platform.
+    #[error("no platform is called `{0}`")]
+    Platform(String),
     /// No grade.
     #[error(transparent)]
     Grade(#[from] interop::UnknownGrade),
@@ -108,6 +118,10 @@ impl FromStr for Subject {
         if let Some(rest) = text.strip_prefix(GRADE) {
             let (grade, route) = rest.split_once(':').unwrap_or((rest, ""));
             return Ok(Self::Grade(grade.parse()?, route.parse()?));
+        }
+        if let Some(name) = text.strip_prefix(COLLECTIVES) {
+            let platform = name.parse().map_err(|()| UnknownSubject::Platform(name.to_owned()))?;
+            return Ok(Self::Collectives(platform));
         }
         if let Some(name) = text.strip_prefix(CARRIER) {
             return Ok(Self::Carrier(name.parse()?));
@@ -138,6 +152,7 @@ mod tests {
             Subject::HostPtr,
             Subject::OneStream,
             Subject::Second,
+            Subject::Collectives(Platform::Host),
         ];
         all.extend(Route::ALL.map(Subject::Route));
         all.extend(Grade::ALL.map(|grade| Subject::Grade(grade, Route::GpuVa)));

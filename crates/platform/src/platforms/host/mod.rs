@@ -5,7 +5,7 @@ mod tables;
 
 use crate::facts::{DlPackNames, Facts, Install, OpenClKernels, Rivals};
 use crate::select::Extent;
-use crate::{Error, LibraryReport, Tables};
+use crate::{Error, LibraryReport, LibraryState, Tables};
 
 pub(super) const FACTS: Facts = Facts {
     name: "host",
@@ -21,6 +21,7 @@ pub(super) const FACTS: Facts = Facts {
         managed: 12,
     },
     compiler: "HIPRTC by this machine's C++ compiler",
+    collectives: "RCCL",
     rivals: Rivals::Processor,
     no_device_remedy: "check HIP_HOST_DEVICES",
     install: Install {
@@ -35,8 +36,8 @@ pub(super) fn tables(extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Err
 }
 
 #[cfg(feature = "host")]
-pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
-    Ok(hip_host_rccl::rccl_api())
+pub(super) fn collectives() -> Result<(rccl_sys::Api, LibraryState), Error> {
+    Ok((hip_host_rccl::rccl_api(), LibraryState::BuiltIn))
 }
 
 #[cfg(not(feature = "host"))]
@@ -45,7 +46,7 @@ pub(super) fn tables(_extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Er
 }
 
 #[cfg(not(feature = "host"))]
-pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+pub(super) fn collectives() -> Result<(rccl_sys::Api, LibraryState), Error> {
     Err(not_built())
 }
 

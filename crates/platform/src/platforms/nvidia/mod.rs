@@ -5,7 +5,7 @@ mod tables;
 
 use crate::facts::{DlPackNames, Facts, Install, OpenClKernels, Rivals};
 #[cfg(not(feature = "nvidia"))]
-use crate::{Error, LibraryReport, Tables, select::Extent};
+use crate::{Error, LibraryReport, LibraryState, Tables, select::Extent};
 
 pub(super) const FACTS: Facts = Facts {
     name: "nvidia",
@@ -21,6 +21,7 @@ pub(super) const FACTS: Facts = Facts {
         managed: 13,
     },
     compiler: "HIPRTC",
+    collectives: "NCCL",
     rivals: Rivals::Cuda,
     no_device_remedy: "check nvidia-smi and CUDA_VISIBLE_DEVICES",
     install: Install {
@@ -46,7 +47,7 @@ pub(super) fn tables(_extent: Extent) -> Result<(Tables, Vec<LibraryReport>), Er
 }
 
 #[cfg(not(feature = "nvidia"))]
-pub(super) fn collectives() -> Result<rccl_sys::Api, Error> {
+pub(super) fn collectives() -> Result<(rccl_sys::Api, LibraryState), Error> {
     Err(not_built())
 }
 

@@ -40,13 +40,13 @@ pub(in crate::platforms) fn tables(extent: Extent) -> Result<(Tables, Vec<Librar
 }
 
 /// Loads NCCL, which has RCCL's API; hip-cuda's streams and devices are CUDA's own.
-pub(in crate::platforms) fn collectives() -> Result<rccl_sys::Api, Error> {
-    let (api, _) = rccl_sys::Api::load_nccl().map_err(|error| Error::NoCollectives {
+pub(in crate::platforms) fn collectives() -> Result<(rccl_sys::Api, LibraryState), Error> {
+    let (api, file) = rccl_sys::Api::load_nccl().map_err(|error| Error::NoCollectives {
         platform: Platform::Nvidia,
         cause: error.to_string(),
         remedy: "install NCCL (package libnccl2), or set HIPCL_NCCL_LIBRARY to libnccl.so.2",
     })?;
-    Ok(api)
+    Ok((api, LibraryState::Loaded(file.path().to_path_buf())))
 }
 
 /// Records where a table's library is, or why there is none.
