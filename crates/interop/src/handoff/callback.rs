@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use super::exit::begin;
 use super::ticket::{Hold, Lane, Ticket};
 use super::watchdog::Watchdog;
 use super::{Handoff, Ordered, Outcome, Parties, Side};
@@ -98,6 +99,7 @@ impl Callback {
     }
 
     fn cl_to_hip(&self, queue: &clmgr::Queue, stream: &hip::Stream) -> Result<Arc<Outcome>> {
+        let _under_way = begin()?;
         let parties = Self::parties(Side::of(&User::Cl(queue.clone())), Side::of(&User::of(stream)));
         let (event, hold) = match self.gate {
             Gate::Function => (queue.record()?, Hold::Function),
@@ -139,6 +141,7 @@ impl Callback {
         stream: &hip::Stream,
         queue: &clmgr::Queue,
     ) -> Result<Arc<Outcome>> {
+        let _under_way = begin()?;
         let user = clmgr::UserEvent::new(&self.context)?;
         let event = user.event().clone();
         let ticket = Ticket::new(parties, Hold::Event(Mutex::new(Some(user)), event.clone()));

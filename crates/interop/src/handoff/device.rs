@@ -14,6 +14,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::callback::{Callback, Gate};
+use super::exit::begin;
 use super::ticket::{Hold, Ticket};
 use super::{Handoff, Ordered, Outcome, Parties, Side};
 use crate::access::User;
@@ -173,6 +174,7 @@ impl Device {
         parties: Parties,
         subject: clmgr::Arg<'_>,
     ) -> Result<Arc<Outcome>> {
+        let _under_way = begin()?;
         let (lane, ticket) = self.enrol(queue, parties)?;
         // Held until the kernel is in the queue, so that numbers and kernels are in one order.
         let mut last = lane.last.lock();

@@ -3,18 +3,28 @@
 //! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with
 //! AMD's OpenCL: `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread
 //! and of its callbacks end before. So do the streams of the software device: they are this process's own threads, and
-//! go on in memory that OpenCL frees (seen with Intel's CPU runtime).
+//! go on in memory that OpenCL frees (seen with Intel's CPU runtime). Hand-offs under way end last: nothing else would end
+//! them then, and OpenCL's destructors wait for what is queued behind them.
 
 use std::ffi::c_int;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use platform::{ForeignHooks, Platform};
 
+use super::watchdog;
 use crate::core::Core;
 use crate::{Error, Result};
+
+/// To be held while a hand-off begins: there is none behind the end of the process, which nothing would end.
+pub(crate) fn begin() -> Result<UnderWay> {
+    CALLS.begin().ok_or(Error::ProcessEnds)
+}
+
+/// A call under way, which the end of the process waits for.
+pub(crate) type UnderWay = RwLockReadGuard<'static, ()>;
 
 /// Calls that may be made until the process ends.
 pub(super) struct Calls {
@@ -63,6 +73,7 @@ fn register(new: Joined) {
         for hooks in joined.iter().filter_map(|joined| joined.hooks) {
             (hooks.end)(PATIENCE);
         }
+        watchdog::end_all(PATIENCE);
     }
     let mut joined = JOINED.lock();
     if !joined.iter().any(|known| known.has_drivers_of(&new)) {
@@ -93,14 +104,16 @@ impl Calls {
 
     /// Does `work`, which calls a driver; once the process ends, it is forgotten with all that it owns.
     pub(super) fn make(&self, work: impl FnOnce()) {
+        match self.begin() {
+            Some(_under_way) => work(),
+            None => mem::forget(work),
+        }
+    }
+
+    fn begin(&self) -> Option<RwLockReadGuard<'_, ()>> {
         // A driver may call back from inside of a call.
         let under_way = self.under_way.read_recursive();
-        if self.ended.load(Ordering::Acquire) {
-            mem::forget(work);
-        } else {
-            work();
-        }
-        drop(under_way);
+        (!self.ended.load(Ordering::Acquire)).then_some(under_way)
     }
 
     /// Refuses what was learnt from a driver whose destructors may have run meanwhile: it answers success then, and does

@@ -31,6 +31,8 @@ use std::time::Duration;
 
 pub(crate) use callback::{Callback, Gate};
 pub(crate) use device::Device;
+#[cfg(feature = "vulkan")]
+pub(crate) use exit::begin;
 pub(crate) use exit::{check_answers, end_with_the_process};
 pub(crate) use host::Host;
 #[cfg(feature = "vulkan")]

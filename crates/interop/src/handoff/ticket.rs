@@ -179,10 +179,14 @@ impl Ticket {
         }
     }
 
-    /// Whether the outcome is known and the caller alone holds the ticket.
+    /// Whether something may still wait for it.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.outcome.is_known() || self.needs_rescue.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing waits for it and the caller alone holds the ticket.
     pub(super) fn is_retired(self: &Arc<Self>) -> bool {
-        let retired =
-            Arc::strong_count(self) == 1 && self.outcome.is_known() && !self.needs_rescue.load(Ordering::Acquire);
+        let retired = Arc::strong_count(self) == 1 && !self.is_pending();
         // What the callback did came before it let go.
         fence(Ordering::Acquire);
         retired

@@ -1,13 +1,33 @@
 //! A thread that ends hand-offs which do not end by themselves, and releases those that have.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use super::exit::CALLS;
 use super::ticket::Ticket;
+use crate::Error;
+
+/// Those of this process that may have something to end.
+static ALL: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// Ends every hand-off under way, because the process ends: no callback is to come any more, and OpenCL's destructors
+/// wait for the commands behind a user event (seen with Intel's CPU runtime). Waits no longer than `patience`.
+///
+/// To be called when no hand-off begins any more and while drivers can still be called.
+pub(super) fn end_all(patience: Duration) {
+    let until = Instant::now() + patience;
+    // Copied: a thread that ends a hand-off may drop a watchdog.
+    let Some(all) = ALL.try_lock_until(until).map(|all| all.clone()) else {
+        return;
+    };
+    all.iter()
+        .filter_map(Weak::upgrade)
+        .for_each(|shared| shared.end(until));
+}
 
 pub(crate) struct Watchdog {
     shared: Arc<Shared>,
@@ -18,6 +38,8 @@ pub(crate) struct Watchdog {
 struct Shared {
     state: Mutex<State>,
     wake: Condvar,
+    /// Notified when the thread ends.
+    ended: Condvar,
 }
 
 #[derive(Default)]
@@ -30,6 +52,9 @@ struct State {
     rescues: bool,
     sleeps: bool,
     closed: bool,
+    process_ends: bool,
+    /// Whether its thread ends what is watched.
+    runs: bool,
 }
 
 /// Tickets are looked through, not only at the front, when there are this many.
@@ -42,10 +67,15 @@ const SELDOM: Duration = Duration::from_secs(1);
 impl Watchdog {
     pub(crate) fn start(limit: Duration) -> std::io::Result<Self> {
         let shared = Arc::<Shared>::default();
+        shared.state.lock().runs = true;
         let theirs = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("interop watchdog".to_owned())
             .spawn(move || theirs.run(limit))?;
+        let mut all = ALL.lock();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&shared));
+        drop(all);
         Ok(Self { shared, limit })
     }
 
@@ -59,7 +89,7 @@ impl Watchdog {
         let mut state = self.shared.state.lock();
         let retired = state.retire();
         state.watched.push_back((deadline, Arc::clone(ticket)));
-        let sleeps = std::mem::take(&mut state.sleeps);
+        let sleeps = mem::take(&mut state.sleeps);
         drop(state);
         if sleeps {
             self.shared.wake.notify_one();
@@ -93,6 +123,11 @@ impl Drop for Watchdog {
 }
 
 impl State {
+    fn has_pending(&self) -> bool {
+        let watched = self.watched.iter().map(|(_, ticket)| ticket);
+        watched.chain(&self.late).any(|ticket| ticket.is_pending())
+    }
+
     /// Takes out what is retired: from the front, and everywhere if there is much.
     fn retire(&mut self) -> Vec<Arc<Ticket>> {
         let mut retired = Vec::new();
@@ -118,16 +153,50 @@ fn take_retired(ticket: &Arc<Ticket>, retired: &mut Vec<Arc<Ticket>>) -> bool {
 }
 
 impl Shared {
+    /// Makes the thread end what is watched. Not done here: the thread that ends a process has no thread-local storage,
+    /// which a driver and the callbacks inside of its calls may need.
+    fn end(&self, until: Instant) {
+        let Some(mut state) = self.state.try_lock_until(until) else {
+            return;
+        };
+        // A forked process, which has no such thread, has nothing to end unless it was forked meanwhile.
+        if state.has_pending() {
+            state.process_ends = true;
+            self.wake.notify_one();
+            self.ended.wait_while_until(&mut state, |state| state.runs, until);
+        }
+    }
+
+    /// Ends what is watched for good.
+    fn leave(&self, state: &mut parking_lot::MutexGuard<'_, State>) {
+        let watched = mem::take(&mut state.watched).into_iter().map(|(_, ticket)| ticket);
+        let all: Vec<_> = watched.chain(mem::take(&mut state.late)).collect();
+        parking_lot::MutexGuard::unlocked(state, || {
+            for ticket in &all {
+                if ticket.resolve(Err(ticket.parties().failed(Error::ProcessEnds))) {
+                    ticket.rescue();
+                }
+            }
+        });
+        // What they own must not be released under the drivers' destructors.
+        mem::forget(all);
+        state.runs = false;
+        self.ended.notify_all();
+    }
+
     fn run(&self, limit: Duration) {
         let mut state = self.state.lock();
         let mut pause = SOON;
         loop {
+            if state.process_ends {
+                return self.leave(&mut state);
+            }
             let retired = state.retire();
             if !retired.is_empty() {
                 parking_lot::MutexGuard::unlocked(&mut state, || CALLS.make(move || drop(retired)));
                 continue;
             }
-            if std::mem::take(&mut state.rescues) {
+            if mem::take(&mut state.rescues) {
                 let watched = state.watched.iter().map(|(_, ticket)| ticket);
                 let all: Vec<_> = watched.chain(&state.late).cloned().collect();
                 parking_lot::MutexGuard::unlocked(&mut state, || {
@@ -152,6 +221,7 @@ impl Shared {
                 }
                 None if state.closed => {
                     if state.late.is_empty() {
+                        state.runs = false;
                         return;
                     }
                     // A driver that never calls back keeps its tickets, and this thread.

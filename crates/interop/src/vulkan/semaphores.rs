@@ -17,7 +17,7 @@ use super::pool::{IsDone, Pool};
 use super::semaphore::Semaphore;
 use crate::access::{Ordered, Outcome, User};
 use crate::core::Core;
-use crate::handoff::{Handoff, LetGo, Parties, Side, Ticket, Watchdog};
+use crate::handoff::{self, Handoff, LetGo, Parties, Side, Ticket, Watchdog};
 use crate::values::Mechanisms;
 use crate::{Error, Grade, Result};
 
@@ -124,6 +124,7 @@ impl Semaphores {
     }
 
     fn cl_to_hip(&self, queue: &clmgr::Queue, stream: &hip::Stream, parties: Parties) -> Result<Arc<Outcome>> {
+        let _under_way = handoff::begin()?;
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
         let ticket = semaphore.ticket(parties);
@@ -140,6 +141,7 @@ impl Semaphores {
     }
 
     fn hip_to_cl(&self, stream: &hip::Stream, queue: &clmgr::Queue, parties: Parties) -> Result<Arc<Outcome>> {
+        let _under_way = handoff::begin()?;
         let semaphore = self.take()?;
         *semaphore.users.lock() = Some((queue.clone(), stream.clone()));
         let ticket = semaphore.ticket(parties);

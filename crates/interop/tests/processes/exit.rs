@@ -2,15 +2,16 @@
 //! memory at the exit, and no stream works in it or calls OpenCL any more.
 
 use std::ffi::c_int;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 use clmgr::NdRange;
-use interop::{Bridge, Error, Grade, Options, Route, Shared, StreamArg};
+use interop::{Bridge, Error, Grade, Link, Options, Route, Shared, StreamArg};
 
 use crate::child::kernels;
-use crate::{alone, common, open};
+use crate::{LIMIT, alone, common, open};
 
 /// What [`the_program`] does before it exits.
 const WORK: &str = "HIPCL_TEST_EXIT";
@@ -35,6 +36,13 @@ fn an_exit_over_handoffs_keeps_its_status() {
     exits_well("hand-offs");
 }
 
+/// OpenCL's destructors wait for the commands behind a hand-off, which nothing but the end of the process ends here.
+#[test]
+fn an_exit_over_handoffs_that_never_end_is_not_held_by_them() {
+    exits_well("stuck-callback");
+    exits_well("stuck-device");
+}
+
 /// Destructors that run after the end wait for queued work, which ends there with an error.
 #[test]
 fn a_wait_after_the_end_of_the_streams_returns() {
@@ -47,15 +55,36 @@ fn a_download_behind_the_beginning_of_the_end_is_an_error() {
     exits_well("download-at-exit");
 }
 
+/// The other process would take what was never written.
+#[test]
+fn a_pass_behind_the_beginning_of_the_end_is_an_error() {
+    exits_well("pass-at-exit");
+}
+
 fn exits_well(work: &str) {
     // Other tests count this process's descriptors, and the pipes to a child are some.
     let _alone = alone();
     for run in 0..RUNS {
-        let child = Command::new(std::env::current_exe().expect("a path"))
+        let mut child = Command::new(std::env::current_exe().expect("a path"))
             .args(["exit::the_program", "--exact", "--ignored", "--nocapture"])
             .env(WORK, work)
-            .output()
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
             .expect("the program starts");
+        let until = Instant::now() + LIMIT;
+        let hangs = loop {
+            let ended = child.try_wait().expect("a child").is_some();
+            if ended || Instant::now() > until {
+                break !ended;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        if hangs {
+            child.kill().expect("a child");
+        }
+        let child = child.wait_with_output().expect("a child");
+        assert!(!hangs, "{work}, run {run}: it did not end in {LIMIT:?}");
         assert_eq!(child.status.code(), Some(STATUS), "{work}, run {run}: {child:?}");
     }
 }
@@ -66,11 +95,11 @@ fn the_program() {
     let Ok(work) = std::env::var(WORK) else {
         return common::skipped("it runs only as a program of its own, which another test starts");
     };
-    if work == "wait-at-exit" {
-        wait_at_exit();
-    }
-    if work == "download-at-exit" {
-        download_at_exit();
+    match work.as_str() {
+        "wait-at-exit" => wait_at_exit(),
+        "download-at-exit" => download_at_exit(),
+        "pass-at-exit" => pass_at_exit(),
+        _ => {}
     }
     let bridge = open();
     // An exit drops nothing: a module, and so a bridge, waits for the kernels as it goes.
@@ -79,6 +108,8 @@ fn the_program() {
         "gpu-va" => vec![work_on(&bridge, Route::GpuVa)],
         "stream-kernels" => vec![stream_kernels(&bridge)],
         "hand-offs" => hand_offs(),
+        "stuck-callback" => vec![stuck(Grade::Callback)],
+        "stuck-device" => vec![stuck(Grade::Device)],
         other => panic!("no work {other}"),
     };
     std::process::exit(STATUS)
@@ -153,6 +184,38 @@ fn hand_offs() -> Vec<Shared<u32>> {
     all
 }
 
+/// Two queues behind a stream that waits for ever.
+fn stuck(grade: Grade) -> Shared<u32> {
+    let options = Options {
+        grade: Some(grade),
+        handoff_limit: Some(2 * LIMIT),
+        ..Options::default()
+    };
+    let bridge = Bridge::open(&common::host(), &options).expect("a bridge");
+    let (mul, add) = kernels(&bridge);
+    let stream = bridge.stream().expect("a stream");
+    let queues = [(); 2].map(|()| bridge.queue().expect("a queue"));
+    let mut memory = bridge.alloc::<u32>(WORDS / 16).expect("memory");
+    let launch_mul = |queue: &clmgr::Queue, memory: &mut Shared<u32>| {
+        let words = memory.len();
+        let guard = memory.cl_mut(queue).expect("access");
+        // SAFETY: the kernel touches the words of the buffer.
+        unsafe { mul.launch(queue, NdRange::d1(words), &[guard.arg()]) }.expect("a launch");
+    };
+    // PoCL compiles a kernel at its first run, as above.
+    launch_mul(&queues[0], &mut memory);
+    queues[0].finish().expect("it runs");
+    let flag = bridge.hip_device().flag::<u32>().expect("a flag");
+    stream.wait_flag(&flag, hip::Condition::AtLeast(1)).expect("a wait");
+    queue_add(&add, &stream, &mut memory);
+    for queue in &queues {
+        launch_mul(queue, &mut memory);
+        queue.flush().expect("the queue begins");
+    }
+    std::mem::forget((mul, add, stream, queues, flag, bridge));
+    memory
+}
+
 unsafe extern "C" {
     safe fn atexit(handler: extern "C" fn()) -> c_int;
 }
@@ -180,8 +243,49 @@ fn wait_at_exit() -> ! {
     std::process::exit(STATUS)
 }
 
-/// Another thread reads what OpenCL holds, between the bridge's handler and OpenCL's destructors.
+/// Another thread reads what OpenCL holds.
 fn download_at_exit() -> ! {
+    exit_before(|bridge| {
+        let memory = bridge.alloc_on::<u32>(Route::SvmCoarse, 16).expect("memory");
+        memory.download(&mut [0; 16]).expect("a download");
+        move || {
+            let read = memory.download(&mut [0; 16]);
+            std::mem::forget(memory);
+            read
+        }
+    })
+}
+
+/// Another thread passes on what OpenCL may not have written.
+fn pass_at_exit() -> ! {
+    exit_before(|bridge| {
+        let (link, theirs) = Link::pair().expect("a link");
+        let memory = bridge.alloc_exportable::<u32>(16).expect("memory");
+        let other = bridge.clone();
+        // SAFETY: the other side is this function, whose memory is what it says.
+        let import = std::thread::spawn(move || unsafe { other.import::<u32>(theirs.into_link()) });
+        let mut joint = memory
+            .export(link.with_limit(LIMIT))
+            .map_err(|failed| failed.to_string());
+        let mut other = import.join().expect("no panic").expect("an import");
+        let joined = joint.as_mut().expect("an export");
+        joined.pass().expect("a turn");
+        other.take().expect("a turn");
+        other.pass().expect("a turn");
+        joined.take().expect("a turn");
+        move || {
+            let passed = joint.as_mut().expect("an export").pass();
+            std::mem::forget((joint, other));
+            passed
+        }
+    })
+}
+
+/// Exits, and asks what `prepare` returns between the bridge's handler and OpenCL's destructors.
+fn exit_before<A>(prepare: impl FnOnce(&Bridge) -> A) -> !
+where
+    A: FnOnce() -> interop::Result<()> + Send + 'static,
+{
     const RUNS: u8 = 0;
     const ENDS: u8 = 1;
     const TRIED: u8 = 2;
@@ -201,17 +305,15 @@ fn download_at_exit() -> ! {
     context.queue().and_then(|queue| queue.finish()).expect("a queue");
     assert_eq!(atexit(ends), 0);
     let bridge = open();
-    let memory = bridge.alloc_on::<u32>(Route::SvmCoarse, 16).expect("memory");
-    memory.download(&mut [0; 16]).expect("a download");
+    let ask = prepare(&bridge);
     // The thread that ends the process has no thread-local storage by then.
     std::thread::spawn(move || {
         wait_for(ENDS);
-        let read = memory.download(&mut [0; 16]);
-        if !matches!(read, Err(Error::ProcessEnds)) {
-            eprintln!("{read:?}");
+        let answer = ask();
+        if !matches!(answer, Err(Error::ProcessEnds)) {
+            eprintln!("{answer:?}");
             std::process::abort();
         }
-        std::mem::forget(memory);
         STATE.store(TRIED, Ordering::Release);
     });
     std::process::exit(STATUS)
