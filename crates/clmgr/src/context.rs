@@ -1,13 +1,14 @@
 //! A context of exactly one device.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use opencl_sys::{cl_context, cl_context_properties};
 
 use crate::api::{Api, slot};
 use crate::deferred::Deferred;
 use crate::device::Device;
+use crate::ending::{self, First};
 use crate::error::{Error, Result, check};
 use crate::handle::{Handle, Live};
 use crate::usage::Registry;
@@ -27,6 +28,7 @@ struct Inner {
     deferred: Arc<Deferred>,
     /// Made on demand; `None` if that failed.
     order_token: OnceLock<Option<Handle>>,
+    waited: Once,
 }
 
 static LIVE: Live<Inner> = Live::new();
@@ -64,6 +66,7 @@ impl Context {
             )
         };
         check(code, || format!("clCreateContext(`{}`)", device.name()))?;
+        ending::register_behind(device.raw_platform().addr(), First::Context);
         Ok(Self::enter(Handle(raw), device))
     }
 
@@ -75,6 +78,7 @@ impl Context {
             registry: Registry::default(),
             deferred: Arc::default(),
             order_token: OnceLock::new(),
+            waited: Once::new(),
         });
         Self(LIVE.enter(raw, value))
     }
@@ -132,6 +136,16 @@ impl Context {
     #[must_use]
     pub fn take_deferred_errors(&self) -> Vec<Error> {
         self.0.deferred.take()
+    }
+
+    /// To be called when a wait for the device has returned: a command has run.
+    pub(crate) fn note_wait(&self) {
+        self.0.waited.call_once(|| self.did(First::Wait));
+    }
+
+    /// The driver has done this, maybe for the first time.
+    pub(crate) fn did(&self, first: First) {
+        ending::register_behind(self.device().raw_platform().addr(), first);
     }
 
     pub(crate) fn deferred(&self) -> &Arc<Deferred> {

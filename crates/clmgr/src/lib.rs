@@ -62,6 +62,7 @@ struct Readme;
 mod access;
 mod api;
 mod deferred;
+mod ending;
 mod error;
 mod handle;
 mod query;

@@ -150,6 +150,7 @@ impl Queue {
         let before = self.enqueued();
         // SAFETY: the queue is alive.
         check(unsafe { finish(self.raw()) }, || "clFinish".to_owned())?;
+        self.context().note_wait();
         self.mark_ended(before);
         Ok(())
     }

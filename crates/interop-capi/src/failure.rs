@@ -173,6 +173,7 @@ fn of_opencl(error: &clmgr::Error) -> hipcl_status {
     use clmgr::Error;
     match error {
         Error::NoRuntime { .. } => HIPCL_ERROR_NO_DEVICE,
+        Error::ProcessEnds => HIPCL_ERROR_OPENCL,
         Error::Call { code, .. } | Error::Command { code, .. } => match code {
             code if CL_NO_DEVICE.contains(code) => HIPCL_ERROR_NO_DEVICE,
             code if CL_MEMORY.contains(code) => HIPCL_ERROR_OUT_OF_MEMORY,

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use opencl_sys::{CL_FALSE, cl_event, cl_int, cl_mem};
 
 use crate::api::slot;
-use crate::error::{Result, check};
+use crate::error::{Result, check_taken};
 use crate::event::Event;
 use crate::queue::Queue;
 
@@ -82,7 +82,7 @@ impl Queue {
     ) -> Result<Event> {
         let before = self.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
-        check(enqueue(&raw mut event), || format!("{call}({bytes} bytes at {begin})"))?;
+        check_taken(enqueue(&raw mut event), || format!("{call}({bytes} bytes at {begin})"))?;
         self.note_enqueued();
         let event = Event::new(event, self, before, call);
         event.flush()?;

@@ -12,6 +12,7 @@ pub use tried::Tried;
 use tried::list;
 
 use crate::access::BufferAccess;
+use crate::ending;
 
 /// The result of this crate's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -39,6 +40,9 @@ pub enum Error {
         /// The OpenCL version that introduced it.
         since: &'static str,
     },
+    /// OpenCL's answer came when the process had begun to end, and may be wrong.
+    #[error("the process is ending, and OpenCL's answers are no longer true: join all threads before `main` returns")]
+    ProcessEnds,
     /// A call failed.
     #[error("`{call}` failed: {} ({code}){}", code_name(*code), hint(call, *code))]
     Call {
@@ -224,8 +228,23 @@ fn all(errors: &[Error]) -> String {
     texts.join("; and ")
 }
 
-/// Turns a code into a result; `call` is only evaluated on failure.
+/// Turns a code into a result; `call` is only evaluated on failure. Once the process ends, success may mean nothing.
 pub(crate) fn check(code: cl_int, call: impl FnOnce() -> String) -> Result<()> {
+    still_running()?;
+    check_taken(code, call)
+}
+
+/// That the process is not ending. After a call: what the driver answered is true.
+pub(crate) fn still_running() -> Result<()> {
+    match ending::has_begun() {
+        true => Err(Error::ProcessEnds),
+        false => Ok(()),
+    }
+}
+
+/// As [`check`], for a call that gives the driver something to keep, such as memory that a command will use. Success
+/// says that the driver has it and nothing about results, so it stays success when the process ends.
+pub(crate) fn check_taken(code: cl_int, call: impl FnOnce() -> String) -> Result<()> {
     if code == opencl_sys::CL_SUCCESS {
         Ok(())
     } else {

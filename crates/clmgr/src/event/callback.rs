@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::{Event, UserEvent};
 use crate::api::slot;
-use crate::error::{Result, check};
+use crate::error::{Result, check_taken};
 
 /// A callback; it receives OpenCL's status, which is negative if the command failed.
 type Callback = Box<dyn FnOnce(cl_int) + Send>;
@@ -60,7 +60,7 @@ impl Event {
         // SAFETY: the event is alive; the driver keeps it until it has called. `call` takes the box
         // back, which holds what may be sent to another thread.
         let code = unsafe { set(self.raw(), opencl_sys::CL_COMPLETE, Some(call), data.cast()) };
-        check(code, || "clSetEventCallback(CL_COMPLETE)".to_owned()).inspect_err(|_| {
+        check_taken(code, || "clSetEventCallback(CL_COMPLETE)".to_owned()).inspect_err(|_| {
             // SAFETY: the driver refused, and does not call.
             drop(unsafe { Box::from_raw(data) });
         })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use opencl_sys::cl_int;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, still_running};
 
 /// Judges the status that a driver reports for an event. Callbacks keep it: it holds nothing of the driver's.
 #[derive(Clone)]
@@ -47,8 +47,10 @@ impl End {
         self.call
     }
 
-    /// Whether an event with this status has not failed.
+    /// Whether an event with this status has not failed. A driver that ends with the process may report success for
+    /// commands that never ran.
     pub fn judge(&self, status: cl_int) -> Result<()> {
+        still_running()?;
         let has_failed = |failed: &Failed| failed.0.load(Ordering::Acquire);
         let code = match status {
             opencl_sys::CL_COMPLETE if self.failed.as_ref().is_some_and(has_failed) => FAILED,

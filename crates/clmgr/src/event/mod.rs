@@ -95,6 +95,7 @@ impl Event {
             self.status()?;
         }
         check(code, || "clWaitForEvents(1 event)".to_owned())?;
+        self.context().note_wait();
         self.0.end.judge(opencl_sys::CL_COMPLETE)?;
         if let Source::Command { queue, after } = &self.0.source {
             queue.mark_ended(*after);

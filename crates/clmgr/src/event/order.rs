@@ -4,7 +4,7 @@ use opencl_sys::cl_event;
 
 use super::{Event, UserEvent};
 use crate::api::slot;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check_taken};
 use crate::queue::Queue;
 
 impl Queue {
@@ -27,7 +27,7 @@ impl Queue {
         let list = [event.raw()];
         // SAFETY: queue and event are alive and of one context; the barrier's own event is not asked for.
         let code = unsafe { barrier(self.raw(), 1, list.as_ptr(), std::ptr::null_mut()) };
-        check(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
+        check_taken(code, || "clEnqueueBarrierWithWaitList(1 event)".to_owned())?;
         self.note_enqueued();
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Queue {
         // SAFETY: the queue is alive; an empty list means all earlier commands; `event` is a valid
         // place.
         let code = unsafe { marker(self.raw(), 0, std::ptr::null(), &raw mut event) };
-        check(code, || "clEnqueueMarkerWithWaitList".to_owned())?;
+        check_taken(code, || "clEnqueueMarkerWithWaitList".to_owned())?;
         self.note_enqueued();
         Ok(Event::new(event, self, before, "clEnqueueMarkerWithWaitList"))
     }

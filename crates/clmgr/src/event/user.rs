@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::api::{Api, slot};
 use crate::context::Context;
-use crate::error::{Result, check};
+use crate::error::{Result, check, check_taken};
 use crate::event::Event;
 use crate::event::end::{End, Failed};
 use crate::handle::Handle;
@@ -80,7 +80,7 @@ impl UserEvent {
         self.ended = true;
         let set = slot!(self.event.context().api(), clSetUserEventStatus)?;
         // SAFETY: the event is a live user event whose status was not set before.
-        check(unsafe { set(self.event.raw(), opencl_sys::CL_COMPLETE) }, || {
+        check_taken(unsafe { set(self.event.raw(), opencl_sys::CL_COMPLETE) }, || {
             "clSetUserEventStatus(CL_COMPLETE)".to_owned()
         })
     }

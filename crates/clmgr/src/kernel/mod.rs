@@ -21,7 +21,7 @@ use parameter::Parameter;
 use parking_lot::Mutex;
 
 use crate::api::slot;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, check_taken};
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::program::Program;
@@ -203,7 +203,7 @@ impl Kernel {
                 &raw mut event,
             )
         };
-        check(code, || {
+        check_taken(code, || {
             let dims = range.dims as usize;
             format!(
                 "clEnqueueNDRangeKernel(`{}`, global {:?}, local {:?})",

@@ -18,6 +18,7 @@ use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 
 use crate::api::Api;
+use crate::ending::{self, First};
 use crate::error::{Error, Tried};
 use crate::handle::Handle;
 use crate::platform;
@@ -89,6 +90,9 @@ impl Search<'_> {
     fn attempt(&mut self, path: &Path, origin: Origin) {
         match open(path, self.hook) {
             Ok(mut platforms) => {
+                for (platform, _) in &platforms {
+                    ending::register_behind(platform.0.addr(), First::Load);
+                }
                 // A driver that the system's loader found already answers with the same platforms.
                 let known = |id: &Handle| self.opened.iter().any(|o| o.platforms.iter().any(|(p, _)| p == id));
                 platforms.retain(|(id, _)| !known(id));

@@ -13,7 +13,8 @@ use opencl_sys::{cl_int, cl_program};
 
 use crate::api::slot;
 use crate::context::Context;
-use crate::error::{BuildFailure, Error, Result, check, failing_line};
+use crate::ending::First;
+use crate::error::{BuildFailure, Error, Result, check, failing_line, still_running};
 use crate::handle::Handle;
 use crate::{pocl, query};
 
@@ -222,6 +223,8 @@ impl Program {
         // SAFETY: the program is alive; one device of its context is given; the options are a C
         // string; there is no callback, so the call returns when the build has ended.
         let code = unsafe { build(raw, 1, &raw const device, all.as_ptr(), None, std::ptr::null_mut()) };
+        still_running()?;
+        context.did(First::Build);
         if code == opencl_sys::CL_SUCCESS {
             return Ok(program);
         }

@@ -15,7 +15,7 @@ use crate::api::slot;
 use crate::buffer::Object;
 use crate::context::Context;
 use crate::device::{Device, HandleKind};
-use crate::error::{Error, Result, bytes_of, check};
+use crate::error::{Error, Result, bytes_of, check_taken};
 use crate::event::Event;
 use crate::kernel::Arg;
 use crate::queue::Queue;
@@ -148,7 +148,7 @@ impl<T: Pod> ImportedBuffer<T> {
                 &raw mut code,
             )
         };
-        check(code, || {
+        check_taken(code, || {
             format!("clCreateBufferWithProperties({bytes} bytes by {kind})")
         })?;
         // The import owns the descriptor from now on.

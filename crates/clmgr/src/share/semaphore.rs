@@ -13,7 +13,7 @@ use crate::api::extension::{
 };
 use crate::context::Context;
 use crate::device::SemaphoreKind;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, check_taken};
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
@@ -111,7 +111,7 @@ impl Semaphore {
         let mut code = 0;
         // SAFETY: the context is alive; the list ends with zero; `code` is a valid place.
         let raw = unsafe { create(context.raw(), properties.as_ptr(), &raw mut code) };
-        check(code, || format!("clCreateSemaphoreWithPropertiesKHR({what})"))?;
+        check_taken(code, || format!("clCreateSemaphoreWithPropertiesKHR({what})"))?;
         Ok(Self {
             raw: Handle(raw),
             context: context.clone(),
@@ -219,7 +219,7 @@ impl Semaphore {
                 &raw mut event,
             )
         };
-        check(code, || format!("{call}(1 semaphore)"))?;
+        check_taken(code, || format!("{call}(1 semaphore)"))?;
         queue.note_enqueued();
         Ok(Event::new(event, queue, before, call))
     }

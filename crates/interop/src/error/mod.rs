@@ -20,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// OpenCL refused a call.
     #[error(transparent)]
-    Cl(#[from] clmgr::Error),
+    Cl(clmgr::Error),
     /// HIP refused a call.
     #[error(transparent)]
     Hip(hip::Error),
@@ -483,6 +483,16 @@ impl From<hip::Error> for Error {
         match source.downcast::<Self>() {
             Ok(own) => *own,
             Err(other) => Self::Hip(hip::Error::Memory(other)),
+        }
+    }
+}
+
+/// The end of the process is one error, whoever notices it.
+impl From<clmgr::Error> for Error {
+    fn from(error: clmgr::Error) -> Self {
+        match error {
+            clmgr::Error::ProcessEnds => Self::ProcessEnds,
+            error => Self::Cl(error),
         }
     }
 }

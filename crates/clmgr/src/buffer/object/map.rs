@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use super::{Object, Wish};
 use crate::api::slot;
 use crate::buffer::mapped::Mapped;
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, check_taken};
 use crate::handle::Handle;
 use crate::queue::Queue;
 
@@ -27,7 +27,7 @@ impl<T> Object<T> {
                 std::ptr::null_mut(),
             )
         };
-        check(code, || "clEnqueueUnmapMemObject".to_owned())?;
+        check_taken(code, || "clEnqueueUnmapMemObject".to_owned())?;
         self.note_use(&map.queue);
         Ok(())
     }

@@ -32,7 +32,7 @@ use super::mapped::Maps;
 use crate::access::BufferAccess;
 use crate::api::slot;
 use crate::context::Context;
-use crate::error::{Error, Result, bytes_of, check};
+use crate::error::{Error, Result, bytes_of, check, check_taken};
 use crate::event::Event;
 use crate::handle::Handle;
 use crate::queue::Queue;
@@ -156,7 +156,7 @@ impl<T> Object<T> {
     ) -> Result<Event> {
         let before = queue.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
-        check(command(&raw mut event), || format!("{call}({})", arguments()))?;
+        check_taken(command(&raw mut event), || format!("{call}({})", arguments()))?;
         self.note_use(queue);
         Ok(Event::new(event, queue, before, call))
     }

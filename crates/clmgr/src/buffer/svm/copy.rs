@@ -12,7 +12,7 @@ use crate::api::slot;
 use crate::buffer::bounds::{byte_range, same_length};
 use crate::buffer::object::{BoxLayout, MemMut, MemRef, pattern_size};
 use crate::buffer::pending::{HostMemory, Pending};
-use crate::error::{Result, check};
+use crate::error::{Result, check, check_taken};
 use crate::event::Event;
 use crate::queue::Queue;
 
@@ -380,7 +380,7 @@ impl Allocation {
     ) -> Result<Event> {
         let before = queue.enqueued();
         let mut event: cl_event = std::ptr::null_mut();
-        check(command(&raw mut event), || format!("{call}({bytes} bytes)"))?;
+        check_taken(command(&raw mut event), || format!("{call}({bytes} bytes)"))?;
         self.note_use(queue);
         Ok(Event::new(event, queue, before, call))
     }

@@ -12,7 +12,7 @@ use crate::buffer::mapped::{Mapped, Maps};
 use crate::buffer::pages::Pages;
 use crate::context::Context;
 use crate::device::{Device, SvmCapabilities};
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, check_taken, still_running};
 use crate::handle::Handle;
 use crate::queue::Queue;
 use crate::usage::Usage;
@@ -122,7 +122,8 @@ impl Allocation {
     pub fn map(&self, queue: &Queue, flags: u64, writes: bool) -> Result<()> {
         self.settle(queue, writes)?;
         if self.grain != SvmGrain::Coarse {
-            return self.usage.wait();
+            self.usage.wait()?;
+            return still_running();
         }
         let map = slot!(self.context.api(), clEnqueueSVMMap)?;
         let before = queue.enqueued();
@@ -173,7 +174,7 @@ impl Allocation {
         let unmap = slot!(self.context.api(), clEnqueueSVMUnmap)?;
         // SAFETY: the memory was mapped at this address and is not unmapped yet.
         let code = unsafe { unmap(queue.raw(), self.start.0, 0, std::ptr::null(), std::ptr::null_mut()) };
-        check(code, || "clEnqueueSVMUnmap".to_owned())?;
+        check_taken(code, || "clEnqueueSVMUnmap".to_owned())?;
         self.note_use(queue);
         Ok(())
     }
