@@ -332,7 +332,8 @@ impl SharedAllocation {
     ///
     /// Memory that another buffer shows too stays where it is: the two would part ways.
     pub(crate) fn failed_over(&self, during: &'static str, error: Error, data: Option<&[u8]>) -> Result<Self> {
-        if self.next.is_empty() || !VIEWS.seal(&self.view) {
+        // No route outlives the process.
+        if matches!(error, Error::ProcessEnds) || self.next.is_empty() || !VIEWS.seal(&self.view) {
             return Err(error);
         }
         self.next_that_works(during, error, data)
@@ -376,6 +377,9 @@ impl SharedAllocation {
     /// As [`failed_over`](Self::failed_over) while readers are alive, and no writer. They keep
     /// this memory, and later users get the other.
     pub(crate) fn succeeded(&self, during: &'static str, error: Error) -> Result<&Self> {
+        if matches!(error, Error::ProcessEnds) {
+            return Err(error);
+        }
         let _one_at_a_time = self.succession.lock();
         if let Some(successor) = self.successor.get() {
             return Ok(successor);
