@@ -208,15 +208,15 @@ impl Shared {
             match next {
                 Some(deadline) if deadline <= Instant::now() => {
                     if let Some((_, ticket)) = state.watched.pop_front() {
-                        let late = Arc::clone(&ticket);
+                        // First: the end of the process looks for it meanwhile.
+                        state.late.push(Arc::clone(&ticket));
                         parking_lot::MutexGuard::unlocked(&mut state, || {
                             CALLS.make(move || {
-                                if late.resolve(Err(late.parties().late(limit))) {
-                                    late.rescue();
+                                if ticket.resolve(Err(ticket.parties().late(limit))) {
+                                    ticket.rescue();
                                 }
                             });
                         });
-                        state.late.push(ticket);
                     }
                 }
                 None if state.closed => {
