@@ -222,6 +222,11 @@ const LACKS: &[Lack] = &[
         platforms: &[Platform::Amd, Platform::Nvidia],
         reason: "the system's ICD loader",
     },
+    // Settings and a linker that only this OpenCL on processors has.
+    Lack {
+        platforms: &[Platform::Amd, Platform::Nvidia],
+        reason: "only Intel's",
+    },
 ];
 
 /// Whether a skip with this reason is acceptable.
@@ -418,6 +423,9 @@ mod tests {
         assert!(is_known_lack(Platform::Nvidia, fine));
         assert!(!is_known_lack(Platform::Amd, fine));
         assert!(!is_known_lack(Platform::Nvidia, "no OpenCL device"));
+        for platform in [Platform::Amd, Platform::Nvidia] {
+            assert!(is_known_lack(platform, "only Intel's driver reads such settings"));
+        }
     }
 
     #[test]
