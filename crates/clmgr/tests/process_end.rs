@@ -1,4 +1,4 @@
-//! What threads are told that go on while the process ends, when the drivers' destructors run.
+//! What calls return in threads that still run while the process ends and the drivers' destructors run.
 
 mod common;
 

@@ -79,7 +79,7 @@ calls! {
         let device = by_ordinal(ordinal)?;
         device.context()?;
         set_current(device);
-        // For libraries of CUDA that ask for the thread's device: NCCL does.
+        // Other CUDA libraries ask the driver for the thread's device: NCCL does.
         here().map(|_| ())
     }
     fn hipGetDevice(out: *mut c_int) {

@@ -487,7 +487,7 @@ impl From<hip::Error> for Error {
     }
 }
 
-/// The end of the process is one error, whoever notices it.
+/// `clmgr` and this crate both notice the end of the process; callers match one error for it.
 impl From<clmgr::Error> for Error {
     fn from(error: clmgr::Error) -> Self {
         match error {

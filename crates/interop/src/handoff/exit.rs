@@ -3,8 +3,8 @@
 //! When `main` has returned, the drivers' static destructors run, and a call that comes into them crashes (seen with
 //! AMD's OpenCL: `clSVMFree` of a hand-off that ended as late as the program). So the calls of this crate's own thread
 //! and of its callbacks end before. So do the streams of the software device: they are this process's own threads, and
-//! go on in memory that OpenCL frees (seen with Intel's CPU runtime). Hand-offs under way end last: nothing else would end
-//! them then, and OpenCL's destructors wait for what is queued behind them.
+//! go on in memory that OpenCL frees (seen with Intel's CPU runtime). The handler ends hand-offs under way last:
+//! nothing else would end them then, and OpenCL's destructors wait for what is queued behind them.
 
 use std::ffi::c_int;
 use std::mem;
@@ -18,7 +18,7 @@ use super::watchdog;
 use crate::core::Core;
 use crate::{Error, Result};
 
-/// To be held while a hand-off begins: there is none behind the end of the process, which nothing would end.
+/// Held while a hand-off begins. After the end of the process has begun, no hand-off may begin: nothing would end it.
 pub(crate) fn begin() -> Result<UnderWay> {
     CALLS.begin().ok_or(Error::ProcessEnds)
 }

@@ -11,13 +11,13 @@ use super::exit::CALLS;
 use super::ticket::Ticket;
 use crate::Error;
 
-/// Those of this process that may have something to end.
+/// The watchdogs of this process.
 static ALL: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Ends every hand-off under way, because the process ends: no callback is to come any more, and OpenCL's destructors
+/// Ends every hand-off under way, because the process ends: no callback comes any more, and OpenCL's destructors
 /// wait for the commands behind a user event (seen with Intel's CPU runtime). Waits no longer than `patience`.
 ///
-/// To be called when no hand-off begins any more and while drivers can still be called.
+/// Call it when no hand-off can begin any more and the drivers still answer.
 pub(super) fn end_all(patience: Duration) {
     let until = Instant::now() + patience;
     // Copied: a thread that ends a hand-off may drop a watchdog.
