@@ -50,6 +50,9 @@ enum Command {
         /// The platform to examine.
         #[arg(long)]
         platform: Option<String>,
+        /// Measure nothing.
+        #[arg(long)]
+        proof: bool,
     },
     /// Measure this machine: each figure with its spread and its limit.
     Bench(bench::Options),
@@ -185,8 +188,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(command: Command) -> Result<ExitCode> {
     let request = match command {
         Command::Doctor(options) => return doctor::main(&options),
-        Command::DoctorProbe { subject, platform } => {
-            return doctor::probe::main(subject, platform.as_deref());
+        Command::DoctorProbe {
+            subject,
+            platform,
+            proof,
+        } => {
+            let extent = match proof {
+                true => interop::Extent::Proof,
+                false => interop::Extent::Figures,
+            };
+            return doctor::probe::main(subject, platform.as_deref(), extent);
         }
         Command::RadarSend(options) => {
             print(&sender::run(&options)?)?;

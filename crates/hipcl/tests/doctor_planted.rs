@@ -15,28 +15,35 @@ fn library(folder: &Path) -> PathBuf {
     let real = manager.libraries()[0].path.clone();
     let (source, planted) = (folder.join("planted.c"), folder.join("libplanted.so"));
     std::fs::write(&source, include_str!("planted/opencl.c")).expect("a file");
+    compile(&source, &planted, |cc| {
+        match real.parent().filter(|folder| folder.is_dir()) {
+            Some(folder) => {
+                let mut path = std::ffi::OsString::from("-Wl,-rpath,");
+                path.push(std::fs::canonicalize(folder).expect("the library's folder"));
+                cc.arg(&real).arg(path);
+            }
+            // a name that the linker finds by itself
+            None => {
+                cc.arg(format!("-l:{}", real.display()));
+            }
+        }
+    });
+    planted
+}
+
+/// Makes a library of C code; `with` adds what to link.
+fn compile(source: &Path, library: &Path, with: impl FnOnce(&mut Command)) {
     let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     cc.args(["-shared", "-fPIC", "-O1", "-Wl,--no-as-needed", "-o"])
-        .arg(&planted)
+        .arg(library)
         .arg(source);
-    match real.parent().filter(|folder| folder.is_dir()) {
-        Some(folder) => {
-            let mut path = std::ffi::OsString::from("-Wl,-rpath,");
-            path.push(std::fs::canonicalize(folder).expect("the library's folder"));
-            cc.arg(&real).arg(path);
-        }
-        // a name that the linker finds by itself
-        None => {
-            cc.arg(format!("-l:{}", real.display()));
-        }
-    }
+    with(&mut cc);
     let compiled = cc.output().expect("a C compiler");
     assert!(
         compiled.status.success(),
         "{}",
         String::from_utf8_lossy(&compiled.stderr)
     );
-    planted
 }
 
 /// `hipcl doctor` on these routes, with this fault.
@@ -245,4 +252,35 @@ fn a_proof_of_a_process_that_crashes_at_its_exit_is_none() {
     let host_ptr = &findings["host_ptr"];
     assert_eq!(host_ptr["proof"], Value::Null, "{host_ptr}");
     assert_eq!(host_ptr["died"]["how"], "died by SIGBUS");
+}
+
+/// A library with the name of AMD's emulator stands for it.
+#[test]
+fn under_an_emulator_everything_is_proven_and_nothing_measured() {
+    if !ready_on_host("under_an_emulator_everything_is_proven_and_nothing_measured") {
+        return;
+    }
+    let run = Run::with(&["doctor", "--platform", "host", "--json", "FOLDER/d.json"], |run| {
+        let (source, emulator) = (run.folder.join("empty.c"), run.folder.join("librocjitsu.so"));
+        std::fs::write(&source, "int nothing;\n").expect("a file");
+        compile(&source, &emulator, |_| {});
+        run.env("LD_PRELOAD", emulator);
+    });
+    let findings = run.json("d.json");
+    assert_eq!(findings["emulator"], "rocjitsu", "{}", run.stdout());
+    assert_eq!(findings["healthy"], true, "{}", run.stdout());
+    for table in ["routes", "grades", "carriers", "allocations"] {
+        for row in findings[table].as_array().expect("a list") {
+            for figure in ["figures", "opencl_gb_s", "hip_gb_s"] {
+                assert!(row[figure].is_null(), "{row:#}");
+            }
+        }
+    }
+    assert_eq!(findings["one_stream"]["works"], true);
+    assert!(findings["one_stream"]["figures"].is_null());
+    let coarse = row(&findings, "allocations", "allocation", "cl-svm-coarse");
+    assert!(
+        coarse["works"] == true && coarse["opencl_missing"].is_null(),
+        "{coarse:#}"
+    );
 }

@@ -129,7 +129,7 @@ pub use {clmgr, clmgr_fft, hip, platform, rccl, rocblas};
 
 pub use bridge::{Bridge, Bridges, FirstCall, ForeignObjects, NativeHandles, Options};
 pub use diagnose::{
-    Allocation, AllocationTrial, CarrierTrial, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial,
+    Allocation, AllocationTrial, CarrierTrial, Extent, Figures, GradeTrial, HostPtrProof, Step, StreamTrial, Trial,
     UnknownAllocation, Whereabouts, Witness, measure,
 };
 pub use error::{Code, Error, PeerError, Process, Result};

@@ -2,7 +2,10 @@
 
 mod common;
 
-use interop::{Allocation, AllocationTrial, Grade, GradeTrial, Options, Residency, Route, Step, Witness};
+use interop::{
+    Allocation, AllocationTrial, Extent, Grade, GradeTrial, Options, Residency, Route, Step, StreamTrial, Trial,
+    Witness,
+};
 
 #[test]
 fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
@@ -18,14 +21,14 @@ fn every_allocation_tells_where_its_memory_lies_and_both_apis_use_it() {
         (Allocation::HipMallocManaged, HostPinned, Witness::Hsa),
     ] {
         let mut steps = Vec::new();
-        let trial = AllocationTrial::run(&selection, &Options::default(), allocation, |step| {
+        let trial = AllocationTrial::run(&selection, &Options::default(), allocation, Extent::Figures, |step| {
             steps.push(step);
         })
         .expect("a trial");
         let found = trial.whereabouts.expect("memory");
         assert_eq!((found.residency, found.witness), (residency, witness), "{allocation}");
         for rate in [trial.opencl_gb_s, trial.hip_gb_s] {
-            assert!(rate.expect("a rate") > 0.0, "{allocation}");
+            assert!(rate.expect("it is used").expect("a rate") > 0.0, "{allocation}");
         }
         let expected = [
             Step::Pair,
@@ -49,10 +52,17 @@ fn memory_out_of_an_apis_reach_has_a_reason_and_the_other_apis_rate() {
         launch: hip_host::foreign::launch,
         ..hooks
     });
-    let trial = AllocationTrial::run(&selection, &Options::default(), Allocation::HipMalloc, |_| {}).expect("a trial");
+    let trial = AllocationTrial::run(
+        &selection,
+        &Options::default(),
+        Allocation::HipMalloc,
+        Extent::Figures,
+        |_| {},
+    )
+    .expect("a trial");
     let reason = trial.opencl_gb_s.expect_err("out of reach");
     assert!(reason.starts_with("the software device hides"), "{reason}");
-    assert!(trial.hip_gb_s.expect("a rate") > 0.0);
+    assert!(trial.hip_gb_s.expect("it is used").expect("a rate") > 0.0);
     assert!(trial.whereabouts.is_ok());
 }
 
@@ -61,7 +71,7 @@ fn a_grade_is_tried_by_itself_and_on_the_route_that_was_named() {
     let selection = common::host();
     for &grade in common::grades() {
         let on = (Route::HipPointer, grade);
-        let trial = GradeTrial::run(&selection, &Options::default(), on, |_| {}).expect("a trial");
+        let trial = GradeTrial::run(&selection, &Options::default(), on, Extent::Figures, |_| {}).expect("a trial");
         assert_eq!((trial.route, trial.grade), on);
         let by = trial.outcome.expect("it was proven");
         assert_eq!(by.cl_to_hip == "clFinish", grade == Grade::Host, "{by}");
@@ -79,10 +89,31 @@ fn a_grade_that_the_host_has_a_part_in_is_none_on_a_route_that_copies() {
         &common::host(),
         &Options::default(),
         (Route::Staging, Grade::Callback),
+        Extent::Figures,
         |_| {},
     )
     .expect("a trial");
     let reason = trial.outcome.expect_err("the host copies");
     assert!(reason.contains("the host takes part"), "{reason}");
     assert!(trial.cost.is_none());
+}
+
+#[test]
+fn a_trial_that_only_proves_measures_nothing() {
+    let (selection, options) = (common::host(), Options::default());
+    let mut steps = Vec::new();
+    let mut observe = |step| steps.push(step);
+    let trial = Trial::run(&selection, &options, Route::HipPointer, Extent::Proof, &mut observe).expect("a trial");
+    assert!(trial.report.works() && trial.figures.is_none());
+    let on = (Route::HipPointer, Grade::Host);
+    let trial = GradeTrial::run(&selection, &options, on, Extent::Proof, &mut observe).expect("a trial");
+    assert!(trial.outcome.is_ok() && trial.cost.is_none());
+    let trial = StreamTrial::run(&selection, &options, Extent::Proof, &mut observe).expect("a trial");
+    assert!(trial.outcome.is_ok() && trial.cost.is_none());
+    let fine = Allocation::SvmFine;
+    let trial = AllocationTrial::run(&selection, &options, fine, Extent::Proof, &mut observe).expect("a trial");
+    assert_eq!((trial.opencl_gb_s, trial.hip_gb_s), (Ok(None), Ok(None)));
+    for measured in [Step::Bandwidth, Step::Launch] {
+        assert!(!steps.contains(&measured), "{measured}");
+    }
 }

@@ -14,11 +14,7 @@ const BEHIND_LINK: f64 = 0.2;
 pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
     for allocation in Allocation::ALL {
         let reply = prober.run(Subject::Allocation(allocation))?;
-        let mut state = state(allocation, reply);
-        if findings.emulator.is_some() {
-            (state.opencl_gb_s, state.hip_gb_s) = (None, None);
-        }
-        findings.allocations.push(state);
+        findings.allocations.push(state(allocation, reply));
     }
     if !findings.is_model() {
         by_speed(&mut findings.allocations);

@@ -13,7 +13,7 @@ use super::{Options, allocations, carriers, collectives, grades, libraries, mapp
 use crate::Result;
 
 pub(super) fn examine(options: &Options) -> Result<Findings> {
-    let prober = Prober::new(options.platform.clone(), options.limit());
+    let mut prober = Prober::new(options.platform.clone(), options.limit());
     let environment = Environment::of_this_process();
     let mut findings = Findings {
         schema: SCHEMA,
@@ -26,6 +26,10 @@ pub(super) fn examine(options: &Options) -> Result<Findings> {
     let reply = prober.run(Subject::Hip)?;
     if let Ok(reply) = &reply {
         findings.emulator = mapped::emulator(&reply.mapped);
+        if findings.emulator.is_some() {
+            // Its times are its own.
+            prober.only_prove();
+        }
         // The only child that loads all of the platform's libraries.
         findings.loaded.clone_from(&reply.mapped);
     }
@@ -180,10 +184,6 @@ fn one_route(route: Route, reply: std::result::Result<Reply<RouteTried>, Death>,
                 },
             });
         }
-    }
-    if findings.emulator.is_some() {
-        // An emulator's times are its own.
-        state.figures = None;
     }
     if let Some(death) = reply.died {
         findings.advice.push(format!(

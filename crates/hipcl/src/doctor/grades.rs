@@ -17,10 +17,7 @@ pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
     };
     for grade in Grade::ALL {
         let reply = prober.run(Subject::Grade(grade, route))?;
-        let mut state = state(grade, route, reply);
-        if findings.emulator.is_some() {
-            state.figures = None;
-        }
+        let state = state(grade, route, reply);
         if let Some(advice) = advice(&state) {
             findings.advice.push(advice);
         }

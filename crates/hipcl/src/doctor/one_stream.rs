@@ -5,10 +5,7 @@ use super::probe::{Death, OneStreamTried, Prober, Reply, Subject};
 use crate::Result;
 
 pub(super) fn examine(prober: &Prober, findings: &mut Findings) -> Result<()> {
-    let mut state = state(prober.run(Subject::OneStream)?);
-    if findings.emulator.is_some() {
-        state.figures = None;
-    }
+    let state = state(prober.run(Subject::OneStream)?);
     if let Some(death) = &state.died {
         findings.advice.push(format!(
             "one stream: {}; launch OpenCL kernels on OpenCL queues (`--kernels queue`), and report this failure with these findings",

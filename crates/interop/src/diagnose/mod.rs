@@ -16,4 +16,4 @@ mod warm_up;
 
 pub use allocation::{Allocation, UnknownAllocation, Whereabouts, Witness};
 pub use host_ptr::HostPtrProof;
-pub use trial::{AllocationTrial, CarrierTrial, Figures, GradeTrial, Step, StreamTrial, Trial};
+pub use trial::{AllocationTrial, CarrierTrial, Extent, Figures, GradeTrial, Step, StreamTrial, Trial};

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clmgr::StrictAmd;
-use interop::{Bridge, Error, HostPtrProof, Options, Residency, Route, Step, Trial};
+use interop::{Bridge, Error, Extent, HostPtrProof, Options, Residency, Route, Step, Trial};
 use platform::Selection;
 
 use crate::{LEN, common, svm_in_file, works};
@@ -164,13 +164,19 @@ fn in_a_process_with_its_own_cache() {
     let mut steps = Vec::new();
     // SAFETY: `strict` keeps every function's contract.
     let trial = unsafe {
-        Trial::run_with(&selection, &Options::default(), Route::DmaBuf, strict, |step| {
-            steps.push(step);
-            if step == Step::Survive {
-                // As if the process ended here.
-                refused(&open(&Options::default()));
-            }
-        })
+        Trial::run_with(
+            &selection,
+            &Options::default(),
+            (Route::DmaBuf, Extent::Figures),
+            strict,
+            |step| {
+                steps.push(step);
+                if step == Step::Survive {
+                    // As if the process ended here.
+                    refused(&open(&Options::default()));
+                }
+            },
+        )
     };
     let trial = trial.expect("a trial");
     assert!(trial.report.works(), "{:?}", trial.report);
@@ -182,11 +188,17 @@ fn in_a_process_with_its_own_cache() {
     // What was survived once is not known while another process tries it: it may end.
     // SAFETY: as above.
     let again = unsafe {
-        Trial::run_with(&selection, &Options::default(), Route::DmaBuf, strict, |step| {
-            if step == Step::Survive {
-                refused(&open(&Options::default()));
-            }
-        })
+        Trial::run_with(
+            &selection,
+            &Options::default(),
+            (Route::DmaBuf, Extent::Figures),
+            strict,
+            |step| {
+                if step == Step::Survive {
+                    refused(&open(&Options::default()));
+                }
+            },
+        )
     };
     assert!(again.expect("a trial").report.works());
 }

@@ -1,6 +1,6 @@
 //! One call that allocates.
 
-use interop::{Allocation, AllocationTrial, Residency, Witness};
+use interop::{Allocation, AllocationTrial, Extent, Residency, Witness};
 use platform::Selection;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub(in crate::doctor) struct Tried {
     pub(in crate::doctor) hip: Rate,
 }
 
-/// How fast one API accesses the memory, or why it cannot.
+/// How fast one API accesses the memory, if measured, or why it cannot.
 #[derive(Debug, Serialize, Deserialize)]
 pub(in crate::doctor) struct Rate {
     pub(in crate::doctor) gb_s: Option<f64>,
@@ -27,10 +27,10 @@ pub(in crate::doctor) struct Rate {
 }
 
 impl Rate {
-    fn of(rate: Result<f64, String>) -> Self {
+    fn of(rate: Result<Option<f64>, String>) -> Self {
         match rate {
             Ok(rate) => Self {
-                gb_s: Some(rounded(rate)),
+                gb_s: rate.map(rounded),
                 missing: None,
             },
             Err(reason) => Self {
@@ -57,9 +57,9 @@ impl Tried {
     }
 }
 
-pub(super) fn look(selection: &Selection, allocation: Allocation) -> Tried {
+pub(super) fn look(selection: &Selection, allocation: Allocation, extent: Extent) -> Tried {
     let options = interop::Options::default();
-    match AllocationTrial::run(selection, &options, allocation, tell) {
+    match AllocationTrial::run(selection, &options, allocation, extent, tell) {
         Ok(trial) => tried(trial),
         Err(error) => Tried::not_begun(&error.to_string()),
     }

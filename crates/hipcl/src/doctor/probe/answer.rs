@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use interop::Extent;
 use platform::Selection;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -29,12 +30,12 @@ pub(super) enum Answer<T> {
     Refused { refused: String },
 }
 
-/// Examines `subject`, on the platform of this name instead of the one that the environment chooses, and answers on
-/// standard output. Meant for `hipcl doctor`; the line's form is not guaranteed.
+/// Examines `subject` to this extent, on the platform of this name instead of the one that the environment chooses, and
+/// answers on standard output. Meant for `hipcl doctor`; the line's form is not guaranteed.
 ///
 /// # Errors
 /// If the answer cannot be written.
-pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
+pub fn main(subject: Subject, platform: Option<&str>, extent: Extent) -> Result<ExitCode> {
     let mut out = quiet_stdout()?;
     // a probe must not outlive the examination; where the kernel cannot do that it just may
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -57,15 +58,15 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
             Err(error) => answer(host_ptr::HostPtrTried::not_begun(&error.to_string())),
         },
         Subject::Route(route) => match select(platform) {
-            Ok(selection) => answer(route::look(&selection, route)),
+            Ok(selection) => answer(route::look(&selection, route, extent)),
             Err(error) => answer(route::Tried::not_begun(&error.to_string())),
         },
         Subject::Grade(grade, route) => match select(platform) {
-            Ok(selection) => answer(grade::look(&selection, grade, route)),
+            Ok(selection) => answer(grade::look(&selection, (grade, route), extent)),
             Err(error) => answer(grade::Tried::not_begun(&error.to_string())),
         },
         Subject::OneStream => match select(platform) {
-            Ok(selection) => answer(one_stream::look(&selection)),
+            Ok(selection) => answer(one_stream::look(&selection, extent)),
             Err(error) => answer(one_stream::Tried::not_begun(&error.to_string())),
         },
         Subject::Carrier(carrier) => match select(platform) {
@@ -77,7 +78,7 @@ pub fn main(subject: Subject, platform: Option<&str>) -> Result<ExitCode> {
             Err(error) => answer(carrier::Tried::not_begun(&error.to_string())),
         },
         Subject::Allocation(allocation) => match select(platform) {
-            Ok(selection) => answer(allocation::look(&selection, allocation)),
+            Ok(selection) => answer(allocation::look(&selection, allocation, extent)),
             Err(error) => answer(allocation::Tried::not_begun(&error.to_string())),
         },
     };

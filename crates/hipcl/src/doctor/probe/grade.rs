@@ -1,6 +1,6 @@
 //! One way to hand over between the two devices.
 
-use interop::{Grade, GradeTrial, Route};
+use interop::{Extent, Grade, GradeTrial, Route};
 use platform::Selection;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +32,9 @@ impl Tried {
     }
 }
 
-pub(super) fn look(selection: &Selection, grade: Grade, route: Route) -> Tried {
+pub(super) fn look(selection: &Selection, (grade, route): (Grade, Route), extent: Extent) -> Tried {
     let options = interop::Options::default();
-    match GradeTrial::run(selection, &options, (route, grade), tell) {
+    match GradeTrial::run(selection, &options, (route, grade), extent, tell) {
         Ok(trial) => tried(trial),
         Err(error) => Tried::not_begun(&error.to_string()),
     }

@@ -1,6 +1,6 @@
 //! OpenCL kernels on HIP streams.
 
-use interop::StreamTrial;
+use interop::{Extent, StreamTrial};
 use platform::Selection;
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,8 @@ impl Tried {
     }
 }
 
-pub(super) fn look(selection: &Selection) -> Tried {
-    let trial = match StreamTrial::run(selection, &interop::Options::default(), tell) {
+pub(super) fn look(selection: &Selection, extent: Extent) -> Tried {
+    let trial = match StreamTrial::run(selection, &interop::Options::default(), extent, tell) {
         Ok(trial) => trial,
         Err(error) => return Tried::not_begun(&error.to_string()),
     };

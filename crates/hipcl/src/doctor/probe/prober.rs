@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use interop::Extent;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,7 @@ pub(in crate::doctor) struct Prober {
     program: PathBuf,
     platform: Option<String>,
     limit: Duration,
+    extent: Extent,
 }
 
 /// A child's answer.
@@ -62,7 +64,13 @@ impl Prober {
             program: "/proc/self/exe".into(),
             platform,
             limit,
+            extent: Extent::Figures,
         }
+    }
+
+    /// From now on children prove and do not measure.
+    pub(in crate::doctor) fn only_prove(&mut self) {
+        self.extent = Extent::Proof;
     }
 
     /// What the child found, or how it died.
@@ -77,6 +85,9 @@ impl Prober {
         command.arg("doctor-probe").arg(subject.to_string());
         if let Some(platform) = &self.platform {
             command.arg(PLATFORM_OPTION).arg(platform);
+        }
+        if self.extent == Extent::Proof {
+            command.arg("--proof");
         }
         match child::run(command, self.limit) {
             Ok(ended) => read(ended),

@@ -1,6 +1,6 @@
 //! One route between the two devices.
 
-use interop::{Route, Trial};
+use interop::{Extent, Route, Trial};
 use platform::Selection;
 use serde::{Deserialize, Serialize};
 
@@ -54,9 +54,9 @@ pub struct Crossing {
     pub reason: Option<String>,
 }
 
-pub(super) fn look(selection: &Selection, route: Route) -> Tried {
+pub(super) fn look(selection: &Selection, route: Route, extent: Extent) -> Tried {
     let options = interop::Options::default();
-    match Trial::run(selection, &options, route, tell) {
+    match Trial::run(selection, &options, route, extent, tell) {
         Ok(trial) => tried(trial),
         Err(error) => Tried::not_begun(&error.to_string()),
     }

@@ -4,16 +4,16 @@
 //! |---|---|
 //! | this one | the calls, and what is known of the memory of one |
 //! | `memory.rs` | memory by one of the calls, and where it lies |
-//! | `rate.rs` | how fast kernels of each API use it |
+//! | `used.rs` | whether kernels of each API can use it, and how fast |
 
 mod memory;
-mod rate;
+mod used;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub(crate) use memory::Memory;
-pub(crate) use rate::rate;
+pub(crate) use used::use_by;
 
 use crate::Residency;
 

@@ -12,7 +12,7 @@ const HOST_BYTES: usize = 256 << 20;
 /// The same on a card, whose caches and bandwidth are larger.
 const CARD_BYTES: usize = 1 << 30;
 /// The initial size on a slow device.
-const LEAST_BYTES: usize = 128 << 10;
+pub(crate) const LEAST_BYTES: usize = 128 << 10;
 /// Time budget for the copies of one measurement. Over a PCIe link they need a third of it.
 const WHOLE: Duration = Duration::from_secs(4);
 /// The same over a quarter of the memory.

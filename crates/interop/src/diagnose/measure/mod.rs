@@ -9,7 +9,7 @@ mod launch;
 mod pace;
 mod products;
 
-pub(crate) use bandwidth::{BRIEF, affordable_copy, brief_bytes, rate_of};
+pub(crate) use bandwidth::{BRIEF, LEAST_BYTES, affordable_copy, brief_bytes, rate_of};
 pub use bandwidth::{Bandwidth, Float4, bandwidth, bandwidth_briefly, joint_bandwidth};
 pub use handoff::{DirectionCost, HandoffCost, handoff, handoff_busy, handoff_by_direction, handoff_on_stream};
 pub use launch::{CallCost, LaunchCost, StreamLaunchCost, launch, launch_on_stream};

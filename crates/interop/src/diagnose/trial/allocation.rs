@@ -1,6 +1,6 @@
 use platform::Selection;
 
-use super::{Step, on_each_pair};
+use super::{Extent, Step, on_each_pair};
 use crate::bridge::open::{Libraries, Pair};
 use crate::diagnose::allocation::{self, Memory};
 use crate::diagnose::measure;
@@ -16,10 +16,11 @@ pub struct AllocationTrial {
     pub allocation: Allocation,
     /// Where its memory lies, or why the call returned none.
     pub whereabouts: Result<Whereabouts, String>,
-    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory; or why it cannot.
-    pub opencl_gb_s: Result<f64, String>,
+    /// 10^9 bytes a second, read and written, of an OpenCL kernel that copies within such memory, if that was asked for;
+    /// or why it cannot.
+    pub opencl_gb_s: Result<Option<f64>, String>,
     /// The same of a HIP kernel.
-    pub hip_gb_s: Result<f64, String>,
+    pub hip_gb_s: Result<Option<f64>, String>,
 }
 
 impl AllocationTrial {
@@ -33,6 +34,7 @@ impl AllocationTrial {
         selection: &Selection,
         options: &Options,
         allocation: Allocation,
+        extent: Extent,
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
         observe(Step::Pair);
@@ -40,7 +42,7 @@ impl AllocationTrial {
         on_each_pair(
             &libraries,
             options,
-            |pair| one(&libraries, pair, options, allocation, &mut observe),
+            |pair| one(&libraries, pair, options, (allocation, extent), &mut observe),
             |trial| trial.whereabouts.is_ok(),
         )
     }
@@ -50,7 +52,7 @@ fn one(
     libraries: &Libraries<'_>,
     pair: Pair,
     options: &Options,
-    allocation: Allocation,
+    (allocation, extent): (Allocation, Extent),
     observe: &mut impl FnMut(Step),
 ) -> Result<AllocationTrial> {
     observe(Step::Allocate);
@@ -74,7 +76,7 @@ fn one(
     let whereabouts = from.locate(core).map_err(told);
     let mut rate = |by_hip, step| {
         observe(step);
-        allocation::rate(core, &ready.probe, (&from, &to), by_hip).map_err(told)
+        allocation::use_by(core, &ready.probe, (&from, &to), by_hip, extent).map_err(told)
     };
     Ok(AllocationTrial {
         allocation,

@@ -1,11 +1,10 @@
 use platform::Selection;
 
-use super::{Step, on_first_pair};
-use crate::bridge::open::{Libraries, Pair};
+use super::{Step, bridge_by_host, on_first_pair};
+use crate::bridge::open::Libraries;
 use crate::bridge::probe::{WORDS, uncopied};
 use crate::process::LinkEnd;
-use crate::values::RouteReport;
-use crate::{Bridge, Carrier, Direction, Error, Grade, Joint, Link, Options, Residency, Result, Route, Shared};
+use crate::{Bridge, Carrier, Direction, Error, Joint, Link, Options, Residency, Result, Route, Shared};
 
 /// Seeds of the patterns: the first process's and the second's.
 const THERE: u32 = 0x5EED_0002;
@@ -43,7 +42,7 @@ impl CarrierTrial {
         let libraries = Libraries::load(selection)?;
         on_first_pair(&libraries, options, |pair| {
             observe(Step::Allocate);
-            let bridge = bridge(&libraries, pair, options)?;
+            let bridge = bridge_by_host(&libraries, pair, options)?;
             let memory = match memory(&bridge, carrier) {
                 Ok(memory) => memory,
                 Err(error) => return Ok(Self::of(Err(error))),
@@ -76,7 +75,7 @@ impl CarrierTrial {
         observe(Step::Pair);
         let libraries = Libraries::load(selection)?;
         on_first_pair(&libraries, options, |pair| {
-            let bridge = bridge(&libraries, pair, options)?;
+            let bridge = bridge_by_host(&libraries, pair, options)?;
             observe(Step::Share);
             // SAFETY: the other process describes its own memory, and takes turns as this one does.
             let mut joint = unsafe { bridge.import::<u32>(link) }?;
@@ -100,21 +99,6 @@ impl CarrierTrial {
             outcome: outcome.map_err(|error| error.to_string()),
         }
     }
-}
-
-/// A bridge that has proved as little as one can.
-fn bridge(libraries: &Libraries<'_>, pair: Pair, options: &Options) -> Result<Bridge> {
-    let route = Route::Staging;
-    let named = Options {
-        route: Some(route),
-        grade: None,
-        // The process was started to find out.
-        force_dma_buf: true,
-        ..options.clone()
-    };
-    let ready = libraries.ready(pair, &named)?;
-    let report = RouteReport::of(route, ready.probe.prove(&ready.core, route));
-    libraries.finish(ready, vec![report], &named, &[Grade::Host])
 }
 
 /// Memory of the kind that leaves by this carrier. OpenCL's own leaves as a dma-buf, but not that of a processor.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use platform::Selection;
 
-use super::{Step, on_each_pair};
+use super::{Extent, Step, on_each_pair};
 use crate::bridge::open::{Libraries, Pair};
 use crate::diagnose::measure::{self, DirectionCost};
 use crate::values::RouteReport;
@@ -24,7 +24,7 @@ pub struct GradeTrial {
     /// What hands over, if a pattern crossed that way in both directions; else why the grade is unavailable.
     pub outcome: Result<Mechanisms, String>,
     /// Microseconds to hand over, in each direction; or why that could not be measured. `None` where the grade is
-    /// unavailable.
+    /// unavailable, or nothing but the proof was asked for.
     pub cost: Option<Result<DirectionCost, String>>,
 }
 
@@ -39,6 +39,7 @@ impl GradeTrial {
         selection: &Selection,
         options: &Options,
         (route, grade): (Route, Grade),
+        extent: Extent,
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
         observe(Step::Pair);
@@ -46,7 +47,7 @@ impl GradeTrial {
         on_each_pair(
             &libraries,
             options,
-            |pair| one(&libraries, pair, options, (route, grade), &mut observe),
+            |pair| one(&libraries, pair, options, (route, grade, extent), &mut observe),
             |trial| trial.outcome.is_ok(),
         )
     }
@@ -56,7 +57,7 @@ fn one(
     libraries: &Libraries<'_>,
     pair: Pair,
     options: &Options,
-    (route, grade): (Route, Grade),
+    (route, grade, extent): (Route, Grade, Extent),
     observe: &mut impl FnMut(Step),
 ) -> Result<GradeTrial> {
     observe(Step::Allocate);
@@ -81,8 +82,8 @@ fn one(
             if let Some(report) = bridge.grades().iter().find(|report| report.grade == grade) {
                 trial.outcome.clone_from(&report.outcome);
             }
-            let cost = measure::handoff_by_direction(&bridge);
-            trial.cost = Some(cost.map_err(|error| error.to_string()));
+            trial.cost = (extent == Extent::Figures)
+                .then(|| measure::handoff_by_direction(&bridge).map_err(|error| error.to_string()));
         }
         Err(Error::NoGrade { reason, .. }) => trial.outcome = Err(reason),
         Err(error) => return Err(error),

@@ -20,7 +20,16 @@ use crate::bridge::open::{Libraries, Pair, Ready};
 use crate::bridge::pairing;
 use crate::diagnose::measure::{self, Bandwidth, DirectionCost};
 use crate::values::{Pairing, RouteReport};
-use crate::{Bridge, Direction, Error, Grade, Options, Result, Route};
+use crate::{Bridge, Direction, Error, Grade, Options, Residency, Result, Route};
+
+/// How far a trial goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Whether it works.
+    Proof,
+    /// Also what it costs, measured. On an emulated device this takes most of the time and says nothing.
+    Figures,
+}
 
 /// The outcome of one route between two devices, and its cost.
 ///
@@ -40,7 +49,7 @@ pub struct Trial {
     pub crossings: Vec<(Direction, Result<(), String>)>,
     /// The route as a whole: crossings, hidden copies, addresses.
     pub report: RouteReport,
-    /// Its cost, where it works; or why that could not be measured.
+    /// Its cost, where it works and was asked for; or why that could not be measured.
     pub figures: Option<Result<Figures, String>>,
 }
 
@@ -121,9 +130,15 @@ impl Trial {
     /// # Errors
     /// If OpenCL or HIP is missing, no two devices pair, or the probe's kernels do not compile. It is no error if the
     /// route does not work.
-    pub fn run(selection: &Selection, options: &Options, route: Route, observe: impl FnMut(Step)) -> Result<Self> {
+    pub fn run(
+        selection: &Selection,
+        options: &Options,
+        route: Route,
+        extent: Extent,
+        observe: impl FnMut(Step),
+    ) -> Result<Self> {
         // SAFETY: the hook changes no table.
-        unsafe { Self::run_with(selection, options, route, |_| {}, observe) }
+        unsafe { Self::run_with(selection, options, (route, extent), |_| {}, observe) }
     }
 
     /// As [`run`](Self::run); `hook` sees each OpenCL library's table, as in [`Bridge::open_with`].
@@ -136,7 +151,7 @@ impl Trial {
     pub unsafe fn run_with(
         selection: &Selection,
         options: &Options,
-        route: Route,
+        (route, extent): (Route, Extent),
         hook: impl Fn(&mut clmgr::Api),
         mut observe: impl FnMut(Step),
     ) -> Result<Self> {
@@ -146,7 +161,7 @@ impl Trial {
         on_each_pair(
             &libraries,
             options,
-            |pair| one(&libraries, pair, options, route, &mut observe),
+            |pair| one(&libraries, pair, options, (route, extent), &mut observe),
             |trial| trial.report.works(),
         )
     }
@@ -187,11 +202,26 @@ fn candidates(libraries: &Libraries<'_>, options: &Options) -> Result<(hip::Devi
     Ok((hip, candidates))
 }
 
+/// A bridge that takes turns by the host and copies. Its route is not proven: the trial proves what it is about.
+fn bridge_by_host(libraries: &Libraries<'_>, pair: Pair, options: &Options) -> Result<Bridge> {
+    let route = Route::Staging;
+    let named = Options {
+        route: Some(route),
+        grade: None,
+        // The process was started to find out.
+        force_dma_buf: true,
+        ..options.clone()
+    };
+    let ready = libraries.ready(pair, &named)?;
+    let report = RouteReport::of(route, Ok(Residency::Unknown));
+    libraries.finish(ready, vec![report], &named, &[Grade::Host])
+}
+
 fn one(
     libraries: &Libraries<'_>,
     pair: Pair,
     options: &Options,
-    route: Route,
+    (route, extent): (Route, Extent),
     observe: &mut impl FnMut(Step),
 ) -> Result<Trial> {
     observe(Step::Allocate);
@@ -232,7 +262,7 @@ fn one(
         report: RouteReport::of(route, proof),
         figures: None,
     };
-    if trial.report.works() {
+    if trial.report.works() && extent == Extent::Figures {
         let figures = measure(libraries, ready, options, &trial.report, observe);
         trial.figures = Some(figures.map_err(|error| error.to_string()));
     }

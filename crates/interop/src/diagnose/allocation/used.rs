@@ -1,17 +1,24 @@
-//! How fast kernels of each API access memory, and that they can at all.
+//! Whether kernels of each API can access memory, and how fast.
 
 use super::Memory;
 use crate::bridge::probe::Probe;
 use crate::core::Core;
-use crate::diagnose::measure::{BRIEF, affordable_copy, rate_of};
+use crate::diagnose::measure::{BRIEF, LEAST_BYTES, affordable_copy, rate_of};
+use crate::diagnose::trial::Extent;
 use crate::{Direction, Error, Result};
 
 const SEED: u32 = 0x0A11_0C8D;
 const BLOCK: u32 = 256;
 
-/// 10^9 bytes a second, read and written, of a kernel that copies `from` to `to`: an OpenCL kernel, or a HIP kernel if
-/// `by_hip`. The API that allocated the memory fills it first and looks at the copy afterwards.
-pub(crate) fn rate(core: &Core, probe: &Probe, (from, to): (&Memory, &Memory), by_hip: bool) -> Result<f64> {
+/// Copies `from` to `to` by an OpenCL kernel, or a HIP kernel if `by_hip`: 10^9 bytes a second, read and written, if
+/// figures are asked for. The API that allocated the memory fills it first and looks at the copy afterwards.
+pub(crate) fn use_by(
+    core: &Core,
+    probe: &Probe,
+    (from, to): (&Memory, &Memory),
+    by_hip: bool,
+    extent: Extent,
+) -> Result<Option<f64>> {
     // Refused before anything is filled.
     if by_hip {
         from.hip_address(core)?;
@@ -24,11 +31,19 @@ pub(crate) fn rate(core: &Core, probe: &Probe, (from, to): (&Memory, &Memory), b
         &Cl(core, probe)
     };
     let user: &dyn Api = if by_hip { &Hip(core, probe) } else { &Cl(core, probe) };
-    let bytes = affordable_copy(BRIEF, from.bytes.min(to.bytes), |bytes| user.copy(from, to, bytes))?;
+    let most = from.bytes.min(to.bytes);
+    let bytes = match extent {
+        Extent::Proof => most.min(LEAST_BYTES),
+        Extent::Figures => affordable_copy(BRIEF, most, |bytes| user.copy(from, to, bytes))?,
+    };
     owner.fill(from, SEED, bytes)?;
     // Pages that were never written may all be one page of zeros.
     owner.fill(to, !SEED, bytes)?;
-    let rate = rate_of(bytes, || user.copy(from, to, bytes))?;
+    let copy = || user.copy(from, to, bytes);
+    let rate = match extent {
+        Extent::Proof => copy().map(|()| None),
+        Extent::Figures => rate_of(bytes, copy).map(Some),
+    }?;
     let mismatches = owner.check(to, SEED, bytes)?;
     if mismatches == 0 {
         return Ok(rate);
