@@ -178,9 +178,10 @@ fn one_route(route: Route, reply: std::result::Result<Reply<RouteTried>, Death>,
                     true => format!("{paired_by}; a pattern written through each API was read through the other"),
                     false => paired_by.clone(),
                 },
-                grade: match &state.figures {
-                    Some(figures) => figures.grade.clone(),
-                    None => "unknown".to_owned(),
+                // What the proof of a route used; the other grades have probes of their own.
+                grade: match proven {
+                    true => interop::Grade::Host.to_string(),
+                    false => "unknown".to_owned(),
                 },
             });
         }
