@@ -190,7 +190,10 @@ fn execute(command: Command) -> Result<ExitCode> {
             return doctor::probe::main(subject, platform.as_deref());
         }
         Command::RadarSend(options) => {
-            print(&sender::run(&options)?)?;
+            let progress = Progress::of("radar-send");
+            let sent = sender::run(&options)?;
+            drop(progress);
+            print(&sent)?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Bench(options) => return bench::main(&options),
