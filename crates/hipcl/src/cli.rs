@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use interop::Route;
 
@@ -200,7 +201,10 @@ fn execute(command: Command) -> Result<ExitCode> {
             return doctor::probe::main(subject, platform.as_deref(), extent);
         }
         Command::RadarSend(options) => {
-            print(&sender::run(&options)?)?;
+            let progress = Progress::of("radar-send");
+            let sent = sender::run(&options)?;
+            drop(progress);
+            print(&sent)?;
             return Ok(ExitCode::SUCCESS);
         }
         Command::Bench(options) => return bench::main(&options),
@@ -254,9 +258,13 @@ fn refuse(message: &str) -> ExitCode {
 /// clap's message without its usage block: the cause and its hints, on one line.
 fn usage_line(error: &clap::Error) -> String {
     // clap's answer to this is the whole help
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "no job; use `pipeline gps`, `pipeline capon`, `pipeline radar` or `pipeline note`, or try --help"
             .into();
+    }
+    let missing = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    if error.kind() == ErrorKind::MissingRequiredArgument && missing.as_deref() == Some("<WHAT>") {
+        return "no measurement; `bench list` says what there is, or try --help".into();
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -266,7 +274,7 @@ fn usage_line(error: &clap::Error) -> String {
         .unwrap_or(text.len());
     let said = one_line(&text[..end]).replace(": | ", ": ").replace(" | ", "; ");
     match commands(&text[end..]) {
-        Some(names) if error.kind() == clap::error::ErrorKind::InvalidSubcommand => {
+        Some(names) if error.kind() == ErrorKind::InvalidSubcommand => {
             format!("{said}; use one of {names}, or try --help")
         }
         _ => format!("{said}; try --help"),

@@ -18,6 +18,7 @@
 
 pub mod bench;
 pub mod chart;
+mod chosen;
 pub mod cli;
 mod columns;
 pub mod doctor;

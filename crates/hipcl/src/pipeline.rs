@@ -11,7 +11,7 @@ use crate::jobs::ranks::{Ranks, Team};
 use crate::jobs::{Common, Outcome, capon, gps, note, radar};
 use crate::output::OutputFile;
 use crate::report::Report;
-use crate::{Error, Result, plot};
+use crate::{Error, Result, chosen, plot};
 
 /// Which job to run, with its options.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub enum Job {
     Capon(capon::Options),
     /// Echoes of a chirp on an array.
     Radar(Box<radar::Options>),
-    /// The four pointwise kernels of the old design note.
+    /// Four pointwise kernels, two of each API.
     Note(note::Options),
 }
 
@@ -79,6 +79,7 @@ pub fn run(request: &Request) -> Result<Option<Report>> {
         options = team.options(&selection, options)?;
     }
     let bridge = Bridge::open(&selection, &options)?;
+    chosen::tell(&selection, &bridge);
     let ranks = team.map(|team| team.connect(&bridge)).transpose()?;
     let common = Common {
         ranks: ranks.as_ref(),

@@ -18,7 +18,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 /// Options of every command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Options {
-    /// Print log events of the libraries on standard error; -vv prints more, -vvv all.
+    /// Say on standard error what is chosen, and why; -vv adds the libraries' files, -vvv each call of rocBLAS.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub verbose: u8,
     /// Show no progress.

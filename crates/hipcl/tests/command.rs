@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::Run;
+use common::{Run, ready};
 
 /// Succeeds, and writes nothing on standard error, where no terminal is.
 fn said(args: &[&str]) -> String {
@@ -29,6 +29,39 @@ fn the_bare_command_prints_its_help() {
         assert!(help.contains(part), "{help}");
     }
     assert!(!help.contains('\x1b'));
+}
+
+#[test]
+fn a_bench_without_a_name_is_told_where_the_names_are() {
+    Run::new(&["bench"]).assert_refused(&["no measurement", "`bench list`"]);
+}
+
+#[test]
+fn verbose_says_on_standard_error_what_was_chosen_and_why() {
+    if !ready("verbose_says_on_standard_error_what_was_chosen_and_why") {
+        return;
+    }
+    let told = |levels: &[&str]| {
+        let job = ["pipeline", "note", "--samples", "1000", "--iterations", "2"];
+        let run = Run::new(&[levels, &job].concat());
+        assert_eq!(run.status(), Some(0), "{}", run.stderr());
+        assert!(run.stdout().starts_with("job "), "{}", run.stdout());
+        run.stderr()
+    };
+    assert_eq!(told(&[]), "");
+    let (once, twice) = (told(&["-v"]), told(&["-vv"]));
+    for part in [
+        " platform ",
+        " (OpenCL) is ",
+        " route svm-coarse works, memory ",
+        " route external-fd ",
+    ] {
+        assert!(once.contains(part) && twice.contains(part), "{part}: {once}");
+    }
+    assert!(
+        twice.contains(" OpenCL from ") && !once.contains(" OpenCL from "),
+        "{twice}"
+    );
 }
 
 /// Lines are broken anywhere.

@@ -61,6 +61,7 @@ fn a_machine_without_opencl_is_unhealthy_and_says_what_was_tried() {
         "the variable is not blamed: {text}"
     );
     assert!(text.contains("not healthy"), "{text}");
+    assert!(text.contains("HIP device 0 is none of the OpenCL devices"), "{text}");
 }
 
 #[test]

@@ -28,11 +28,10 @@ use platform::Selection;
 use report::Report;
 
 use crate::chart::PlotFile;
-use crate::columns;
 use crate::jobs::ranks::{Ranks, Team};
 use crate::output::{OutputFile, print};
 use crate::progress::Progress;
-use crate::{C32, Error, Result};
+use crate::{C32, Error, Result, chosen, columns};
 
 /// Declares each measurement: what it says of itself, its name on the command line in capitals, and its module, whose
 /// `measure` takes the figures.
@@ -148,8 +147,8 @@ pub struct Options {
     /// Write the figures to this file.
     #[arg(long, value_name = "F.json")]
     pub json: Option<PathBuf>,
-    /// Draw each figure against its limit: an SVG or a PNG, by the extension.
-    #[arg(long, value_name = "F.svg")]
+    /// Draw each figure against its limit, as SVG or PNG by the extension.
+    #[arg(long, value_name = "F.svg|F.png")]
     pub plot: Option<PathBuf>,
     /// Compare each figure with this file of an earlier run.
     #[arg(long, value_name = "OLD.json")]
@@ -279,6 +278,7 @@ fn measure(what: What, options: &Options) -> Result<Option<Report>> {
         interop_options = team.options(&selection, interop_options)?;
     }
     let bridge = Bridge::open(&selection, &interop_options)?;
+    chosen::tell(&selection, &bridge);
     let first_calls = bridge.warm_up()?;
     let mut setup = Setup {
         options: options.clone(),

@@ -64,7 +64,7 @@ pub struct Options {
     #[arg(long, value_name = "F.json", num_args = 0..=1)]
     pub json: Option<Option<PathBuf>>,
     /// Draw the bandwidth of each route and allocation: an SVG or a PNG, by the extension.
-    #[arg(long, value_name = "F.svg")]
+    #[arg(long, value_name = "F.svg|F.png")]
     pub plot: Option<PathBuf>,
     /// List what changed since this earlier file of `--json`; the exit status is 1 also if anything became worse.
     #[arg(long, value_name = "OLD.json")]

@@ -156,11 +156,11 @@ impl Findings {
         writeln!(out, "\nshared memory")?;
         for pairing in &self.pairing {
             let devices: Vec<String> = pairing.opencl.iter().map(usize::to_string).collect();
-            let devices = match devices.as_slice() {
-                [] => "no OpenCL device".to_owned(),
-                devices => format!("OpenCL device {}", devices.join(" or ")),
+            let may_be = match devices.as_slice() {
+                [] => "is none of the OpenCL devices".to_owned(),
+                devices => format!("may be OpenCL device {}", devices.join(" or ")),
             };
-            writeln!(out, "  HIP device {} may be {devices}", pairing.hip)?;
+            writeln!(out, "  HIP device {} {may_be}", pairing.hip)?;
         }
         match &self.pair {
             Some(Pair {
