@@ -24,13 +24,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// No library offers an OpenCL device.
     #[error(
-        "no OpenCL device found; tried {}; install an OpenCL runtime (Debian: pocl-opencl-icd), \
-         or set HIPCL_OPENCL to the path of an OpenCL library",
-        list(tried)
+        "no OpenCL device found; tried {}; {}",
+        list(tried),
+        match is_named {
+            true => "unset HIPCL_OPENCL, or set it to the path of an OpenCL library",
+            false => "install an OpenCL runtime (Debian: pocl-opencl-icd), or set HIPCL_OPENCL to the path of an OpenCL \
+                library",
+        }
     )]
     NoRuntime {
         /// Every library that was tried, with the reason why it offers none.
         tried: Vec<Tried>,
+        /// Whether the variable `HIPCL_OPENCL` names a library, so that no other was looked for.
+        is_named: bool,
     },
     /// The library lacks a function.
     #[error("this OpenCL library has no `{symbol}`, which OpenCL {since} introduced; use a newer OpenCL library")]

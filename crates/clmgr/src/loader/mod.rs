@@ -8,7 +8,7 @@ mod drivers;
 mod icd;
 
 use std::any::Any;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, OsString, c_void};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) fn open_all(hook: &dyn Fn(&mut Api)) -> (Vec<Opened>, Vec<Tried>) {
         opened: Vec::new(),
         tried: Vec::new(),
     };
-    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
+    if let Some(path) = named() {
         search.attempt(Path::new(&path), Origin::Variable);
         return (search.opened, search.tried);
     }
@@ -78,6 +78,11 @@ pub(crate) fn open_all(hook: &dyn Fn(&mut Api)) -> (Vec<Opened>, Vec<Tried>) {
         });
     }
     (search.opened, search.tried)
+}
+
+/// The library that the environment names.
+fn named() -> Option<OsString> {
+    std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty())
 }
 
 struct Search<'a> {
@@ -177,7 +182,10 @@ fn one_line(error: &dyn std::error::Error) -> String {
 
 /// The error for a search that found no device.
 pub(crate) fn nothing_found(tried: Vec<Tried>) -> Error {
-    Error::NoRuntime { tried }
+    Error::NoRuntime {
+        tried,
+        is_named: named().is_some(),
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) fn look() -> OpenCl {
     tell("loading OpenCL and querying its devices");
     let manager = match clmgr::Manager::load() {
         Ok(manager) => manager,
-        Err(clmgr::Error::NoRuntime { tried }) => {
+        Err(clmgr::Error::NoRuntime { tried, .. }) => {
             return OpenCl {
                 tried: self::tried(&tried),
                 ..OpenCl::default()
