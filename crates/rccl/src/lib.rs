@@ -77,6 +77,8 @@ mod element;
 mod error;
 mod library;
 
+mod core;
+
 mod communicator;
 
 mod within;
