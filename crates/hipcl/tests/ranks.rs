@@ -344,10 +344,7 @@ fn graphs_of_several_processes_find_what_one_finds() {
             assert_eq!(all[findings], one[findings]);
         }
         let stages = all["stages"].to_string();
-        assert!(
-            stages.contains("ranks") && stages.contains("graph"),
-            "{job:?}: {stages}"
-        );
+        assert!(stages.contains("graph"), "{job:?}: {stages}");
     }
 }
 
