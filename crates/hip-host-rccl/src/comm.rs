@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::clique::Clique;
+use crate::graphs::Graphs;
 use crate::meeting::{Meeting, Wish};
 use crate::progress::Progress;
 use crate::remote::Remote;
@@ -26,6 +27,7 @@ pub(crate) struct Rank {
     /// Whether calls wait until they are done.
     pub(crate) blocking: bool,
     pub(crate) progress: Progress,
+    pub(crate) graphs: Graphs,
     /// Splits that it made so far.
     splits: AtomicU64,
 }
@@ -38,6 +40,7 @@ impl Rank {
             device,
             blocking,
             progress: Progress::default(),
+            graphs: Graphs::default(),
             splits: AtomicU64::new(0),
         })
     }

@@ -4,19 +4,18 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use hip_host::library;
-use hip_sys::{hipStream_t, hipStreamCaptureStatus};
 use rccl_sys::{ncclComm_t, ncclUniqueId};
 
 use crate::comm::{self, Rank};
+use crate::issue::issue;
 use crate::meeting::Wish;
 use crate::operation::Operation;
-use crate::place::Place;
 use crate::status::{Failure, Outcome, from_hip};
 
-const HIP: hip_sys::Api = hip_host::hip_api();
+pub(crate) const HIP: hip_sys::Api = hip_host::hip_api();
 
 /// A call that was checked.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) rank: Arc<Rank>,
     pub(crate) operation: Operation,
@@ -222,94 +221,8 @@ pub(crate) fn aside(work: impl FnOnce() + Send + 'static) -> Outcome {
         .map_err(|error| Failure::system(format!("no thread: {error}")))
 }
 
-/// What one stream does at once: all calls arrive before the first is waited for.
-struct Command(Vec<(Call, Place)>);
-
-impl Command {
-    fn run(&self) {
-        let arrived: Vec<_> = self
-            .0
-            .iter()
-            .map(|(call, place)| call.rank.meeting.arrive(call.rank.rank, *place, call.operation))
-            .collect();
-        let mut outcome = Ok(());
-        // All of them: each has memory of this stream until its wait has ended.
-        for wait in arrived {
-            outcome = outcome.and(wait());
-        }
-        if let Err(failure) = outcome {
-            // The results are not there, so the stream has failed. It logs the text and passes the panic on to no hook.
-            let text = failure.text.to_string_lossy().into_owned();
-            std::panic::resume_unwind(Box::new(text));
-        }
-    }
-}
-
-impl Drop for Command {
-    fn drop(&mut self) {
-        for (call, _) in &self.0 {
-            call.rank.meeting.leave(call.rank.rank);
-        }
-    }
-}
-
-/// Whether the end of some is to be asked for.
-fn issue(name: &'static str, calls: Vec<Call>) -> Outcome<bool> {
-    let busy: Vec<_> = calls
-        .iter()
-        .map(|call| call.rank.clone())
-        .filter(|rank| !rank.blocking)
-        .collect();
-    let mut streams: Vec<(usize, c_int, Vec<Call>)> = Vec::new();
-    for call in calls {
-        // Default streams have one handle on all devices.
-        let key = (call.stream, call.rank.device);
-        match streams.iter_mut().find(|(stream, device, _)| (*stream, *device) == key) {
-            Some((_, _, list)) => list.push(call),
-            None => streams.push((key.0, key.1, vec![call])),
-        }
-    }
-    for (stream, device, _) in &streams {
-        on_device(*device, || refuse_capture(name, *stream as hipStream_t))?;
-    }
-    for (stream, device, calls) in streams {
-        let mut command = Command(Vec::new());
-        for call in calls {
-            let place = call.rank.meeting.issue(call.rank.rank, &call.operation)?;
-            command.0.push((call, place));
-        }
-        let meetings: Vec<_> = command.0.iter().map(|(call, _)| call.rank.meeting.clone()).collect();
-        let queued = on_device(device, || {
-            let work = move || command.run();
-            from_hip(name, library::issue_awaited(stream as hipStream_t, name, work))
-        });
-        if let Err(failure) = queued {
-            // The calls have their places, and will never arrive there.
-            meetings.iter().for_each(|meeting| meeting.fail_with(failure.clone()));
-            return Err(failure);
-        }
-    }
-    busy.iter().for_each(|rank| rank.progress.begin(false));
-    Ok(!busy.is_empty())
-}
-
-/// A capture would record work whose partners are elsewhere: it ends.
-fn refuse_capture(name: &'static str, stream: hipStream_t) -> Outcome {
-    let mut status = hipStreamCaptureStatus::hipStreamCaptureStatusNone;
-    // SAFETY: writes one number to the address given.
-    from_hip(name, unsafe {
-        (HIP.hipStreamIsCapturing.expect("built"))(stream, &mut status)
-    })?;
-    if status == hipStreamCaptureStatus::hipStreamCaptureStatusNone {
-        return Ok(());
-    }
-    // What cannot be recorded ends the capture.
-    from_hip(name, library::issue_awaited(stream, name, || {}))?;
-    Err(Failure::usage(format!("{name}: the stream captures")))
-}
-
 /// With `device` as the thread's device.
-fn on_device<T>(device: c_int, body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+pub(crate) fn on_device<T>(device: c_int, body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     let set = HIP.hipSetDevice.expect("built");
     let before = current_device()?;
     // SAFETY: takes a number.

@@ -16,6 +16,7 @@
 //! | `comm` | handles, and the ids by which ranks find each other |
 //! | `config`, `progress` | communicators that do not block, and how far their calls are |
 //! | `group` | calls that are collected and issued at once |
+//! | `issue`, `graphs` | calls on their way into streams and graphs, and which graphs have them |
 //! | `calls` | the C functions |
 //! | `limit` | how long a rank waits for the others |
 //!
@@ -35,8 +36,13 @@
 //!
 //! `ncclCommAbort` ends all waiting work without failing a stream, as in the real library; the other ranks get
 //! `ncclRemoteError`. A failed communicator refuses every further call. A call on a stream of another device, with memory
-//! that the device does not reach, or with buffers that overlap in part is refused before it is queued. A capturing
-//! stream refuses every call, and the capture ends.
+//! that the device does not reach, or with buffers that overlap in part is refused before it is queued.
+//!
+//! A capturing stream records a call, or those of a group, as one kernel node. Each launch of the graph is a call of its
+//! own, with its place among all calls of the rank in the order of launches, so that the table above holds for it too.
+//! Ranks disagree as well where one makes a call in a graph and another makes it outside. The calls of a communicator in one
+//! group are all in one graph, or all outside. A communicator ends when no graph has calls of it any more: the real
+//! library waits for ever, here the end is refused with `ncclInvalidUsage` at the time limit.
 //!
 //! # What it lacks
 //!
@@ -52,7 +58,9 @@ mod calls;
 mod clique;
 mod comm;
 mod config;
+mod graphs;
 mod group;
+mod issue;
 mod limit;
 mod meeting;
 mod operation;

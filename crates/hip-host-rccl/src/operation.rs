@@ -49,6 +49,8 @@ pub(crate) struct Operation {
     pub(crate) op: ncclRedOp_t,
     /// Or the peer; 0 where there is none.
     pub(crate) root: usize,
+    /// Whether a graph repeats it, which all ranks have to agree on.
+    pub(crate) captured: bool,
 }
 
 impl Operation {
@@ -87,8 +89,8 @@ impl Operation {
 
     /// Whether ranks that make these two calls mean the same.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
-        (self.kind, self.count, self.datatype, self.op, self.root)
-            == (other.kind, other.count, other.datatype, other.op, other.root)
+        let means = |call: &Self| (call.kind, call.count, call.datatype, call.op, call.root, call.captured);
+        means(self) == means(other)
     }
 
     /// For messages.
@@ -106,6 +108,6 @@ impl Operation {
             Kind::Recv => text += &format!(", from rank {}", self.root),
             _ => {}
         }
-        text + ")"
+        text + if self.captured { ") in a graph" } else { ")" }
     }
 }

@@ -47,6 +47,7 @@ mod tests {
             datatype: ncclDataType_t::ncclFloat32,
             op: ncclRedOp_t::ncclSum,
             root,
+            captured: false,
         };
         let message = |from, to| Place::Message(Message { from, to, number: 1 });
         assert!(message(1, 2).fits(1, &call(Kind::Send, 2)));

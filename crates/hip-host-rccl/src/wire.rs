@@ -85,6 +85,7 @@ pub(crate) struct Told {
     datatype: u32,
     op: u32,
     root: usize,
+    captured: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -101,6 +102,7 @@ impl Told {
             datatype: operation.datatype.0,
             op: operation.op.0,
             root: operation.root,
+            captured: operation.captured,
         }
     }
 
@@ -114,6 +116,7 @@ impl Told {
             datatype: ncclDataType_t(self.datatype),
             op: ncclRedOp_t(self.op),
             root: self.root,
+            captured: self.captured,
         }
     }
 }

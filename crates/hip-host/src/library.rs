@@ -5,7 +5,7 @@
 //! | [`entry`], [`Code`] | what every C function does around its body: injected faults, no panic across the boundary, the call log |
 //! | [`refused`] | why a call was refused, for `HIP_HOST_LOG` |
 //! | [`begin`], [`ordinal`], [`check`] | which device a call computes on, and whether it reaches the memory |
-//! | [`is_stream`], [`issue`], [`issue_awaited`], [`drain`] | work in the order of a stream |
+//! | [`is_stream`], [`issue`], [`issue_placed`], [`issue_awaited`], [`drain`] | work in the order of a stream |
 //! | [`spread`] | work over the device's threads |
 //!
 //! A call begins with its stream, which says which device computes. From then on the thread that makes the call checks
@@ -26,7 +26,7 @@ pub use crate::log::refused;
 use crate::memory::reach::reaches;
 use crate::memory::registry::{self, Allocation};
 pub use crate::stream::is_valid as is_stream;
-use crate::work::Task;
+use crate::work::{Task, Work};
 use crate::{stream, workers};
 
 #[derive(Default)]
@@ -94,16 +94,45 @@ pub fn check(ptr: *const c_void, bytes: usize) -> Result<(), hipError_t> {
 /// Runs `work` in the order of the stream and returns at once. A stream that captures records it instead, as a kernel,
 /// to be run by each launch of the graph: with the memory that was checked, unless that was freed since.
 pub fn issue(stream: hipStream_t, call: &'static str, work: impl Fn() + Send + Sync + 'static) -> hipError_t {
-    let touched = touched();
-    let issued = stream::find(stream).and_then(|stream| {
-        let device = stream.device();
+    issue_routine(stream, call, |device, touched| {
         let task: Task = Arc::new(move || {
             begin_on(Some(device));
             work();
             CALL.take();
             Ok(())
         });
-        let routine = Routine::new(call, task, touched);
+        Routine::new(call, task, touched)
+    })
+}
+
+/// As [`issue`], for work that has its place among that of other threads. `begin` gives it that on the thread which
+/// queues it: the one that calls this, or later each one that launches the graph. What it returns runs in the stream,
+/// or is dropped if it cannot be queued.
+pub fn issue_placed<W: FnOnce() + Send + 'static>(
+    stream: hipStream_t,
+    call: &'static str,
+    begin: impl Fn() -> W + Send + Sync + 'static,
+) -> hipError_t {
+    issue_routine(stream, call, |_, touched| {
+        let begin = move || -> Work {
+            let work = begin();
+            Box::new(move || {
+                work();
+                Ok(())
+            })
+        };
+        Routine::beginning(call, Arc::new(begin), touched)
+    })
+}
+
+fn issue_routine(
+    stream: hipStream_t,
+    call: &'static str,
+    routine: impl FnOnce(&'static Device, Vec<Arc<Allocation>>) -> Routine,
+) -> hipError_t {
+    let touched = touched();
+    let issued = stream::find(stream).and_then(|stream| {
+        let routine = routine(stream.device(), touched);
         stream.issue(call, Operation::Routine(routine))
     });
     issued.err().unwrap_or(hipError_t::hipSuccess)

@@ -21,8 +21,8 @@ struct Peak {
     float above;
 };
 
-// power[cell] = mean over the blocks of |beams[block][cell]|^2. Grid: cell.
-extern "C" __global__ void mean_power(const float* beams, float* power, unsigned int cells, unsigned int blocks)
+// power[cell] = sum over the blocks of |beams[block][cell]|^2, divided by `of`: the blocks of all processes. Grid: cell.
+extern "C" __global__ void mean_power(const float* beams, float* power, unsigned int cells, unsigned int blocks, unsigned int of)
 {
     const unsigned int cell = blockIdx.x * blockDim.x + threadIdx.x;
     if (cell >= cells) return;
@@ -31,7 +31,7 @@ extern "C" __global__ void mean_power(const float* beams, float* power, unsigned
         const float* x = beams + 2 * ((unsigned long long)block * cells + cell);
         sum += x[0] * x[0] + x[1] * x[1];
     }
-    power[cell] = sum / blocks;
+    power[cell] = sum / of;
 }
 
 // The order of candidates: the larger power first, of equal ones the lower place.

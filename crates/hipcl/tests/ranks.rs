@@ -12,7 +12,7 @@ use common::Run;
 use serde_json::Value;
 use tempfile::TempDir;
 
-const CAPON: &[&str] = &["capon", "--elements", "24", "--segments", "96", "--channels", "8"];
+const CAPON: &[&str] = &["capon", "--elements", "24", "--segments", "100", "--channels", "8"];
 const GPS: &[&str] = &["gps", "--rate", "2e6", "--doppler-max", "1000"];
 const RADAR: &[&str] = &["radar", "--blocks", "8", "--pulse", "128", "--samples", "400"];
 
@@ -160,7 +160,7 @@ fn satellites_divided_among_processes_are_those_of_one() {
     let one = alone(GPS);
     let found = one["satellites"].as_array().expect("satellites");
     assert!(!found.is_empty());
-    for (launcher, size) in [(Launcher::OpenMpi, 2), (Launcher::Torchrun, 4)] {
+    for (launcher, size) in [(Launcher::OpenMpi, 2), (Launcher::Torchrun, 4), (Launcher::OpenMpi, 3)] {
         let all = together(launcher, size, GPS);
         assert_eq!(all["satellites"], one["satellites"], "{size} ranks");
         assert_eq!(all["ranks"]["count"], size);
@@ -180,7 +180,8 @@ fn what_sums_over_processes_find_is_what_one_finds() {
         let one = alone(job);
         let expected = one[findings].as_array().expect("findings");
         assert!(!expected.is_empty(), "{job:?}");
-        for (launcher, size) in [(Launcher::OpenMpi, 4), (Launcher::Torchrun, 2)] {
+        // Three divide neither.
+        for (launcher, size) in [(Launcher::OpenMpi, 4), (Launcher::Torchrun, 2), (Launcher::OpenMpi, 3)] {
             let all = together(launcher, size, job);
             let found = all[findings].as_array().expect("findings");
             assert_eq!(found.len(), expected.len(), "{job:?}");
@@ -306,7 +307,6 @@ fn what_cannot_be_divided_is_refused_with_the_remedy() {
     };
     refused(&["note"], &["--ranks", "remove it"]);
     refused(&["radar", "--udp", "127.0.0.1:0"], &["--ranks", "remove it"]);
-    refused(&["gps", "--graph"], &["--graph", "--ranks"]);
     let with = |name: &'static str, value: &'static str, parts: &[&str]| {
         let args = [&["pipeline"], CAPON, &["--ranks"]].concat();
         Run::with(&args, |run| run.env(name, value)).assert_refused(parts);
@@ -316,16 +316,36 @@ fn what_cannot_be_divided_is_refused_with_the_remedy() {
     if !ready("what_cannot_be_divided_is_refused_with_the_remedy") {
         return;
     }
-    let mut processes = Process::all(Launcher::OpenMpi, 3, |_| words(GPS, &["--ranks"]));
+    let few = [&RADAR[..2], &["2"], &RADAR[3..]].concat();
+    let mut processes = Process::all(Launcher::OpenMpi, 3, |_| words(&few, &["--ranks"]));
     let ends: Vec<_> = processes.iter_mut().map(Process::end).collect();
     for (status, _, err) in &ends {
         assert_eq!(*status, Some(2));
-        assert!(err.contains("32 satellites") || err.contains("ended before"), "{err}");
+        assert!(err.contains("2 blocks") || err.contains("ended before"), "{err}");
     }
-    assert!(
-        ends.iter()
-            .any(|(_, _, err)| err.contains("32 satellites") && err.contains("1, 2, 4, 8"))
-    );
+    let told = |err: &str| err.contains("2 blocks are too few for 3 ranks; raise --blocks");
+    assert!(ends.iter().any(|(_, _, err)| told(err)), "{ends:?}");
+}
+
+/// The collectives are part of what each process records.
+#[test]
+fn graphs_of_several_processes_find_what_one_finds() {
+    if !ready("graphs_of_several_processes_find_what_one_finds") {
+        return;
+    }
+    for (job, findings) in [(GPS, "satellites"), (CAPON, "emitters"), (RADAR, "targets")] {
+        let job = [job, &["--graph"]].concat();
+        let one = alone(&job);
+        let found = |report: &Value| report[findings].as_array().expect("findings").len();
+        assert!(found(&one) > 0, "{job:?}");
+        let all = together(Launcher::OpenMpi, 3, &job);
+        assert_eq!(found(&all), found(&one), "{job:?}");
+        if findings == "satellites" {
+            assert_eq!(all[findings], one[findings]);
+        }
+        let stages = all["stages"].to_string();
+        assert!(stages.contains("graph"), "{job:?}: {stages}");
+    }
 }
 
 /// Without a launcher there is one rank, which has all of the data.

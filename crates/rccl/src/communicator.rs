@@ -1,13 +1,18 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hip::{Device, Stream};
 use rccl_sys::{ncclComm_t, ncclResult_t};
 
+use crate::core::{Core, Held, pause};
 use crate::library::slot;
 use crate::{Error, Library, Result, UniqueId};
+
+/// From NCCL 2.13 and RCCL of ROCm 5.4 on calls can be captured without an environment variable.
+const GRAPHS_SINCE: i32 = 21_300;
 
 /// One rank among those that work together, on one device.
 ///
@@ -21,22 +26,14 @@ use crate::{Error, Library, Result, UniqueId};
 ///
 /// Dropping it waits for the work that was queued with it. If that fails, or does not end within the
 /// [time limit](Self::set_time_limit), it aborts the communicator: the work ends without a result, and the error is
-/// deferred ([`hip::Runtime::take_deferred_errors`]).
+/// deferred ([`hip::Runtime::take_deferred_errors`]). Graphs keep it ([`capture`](Self::capture)): it ends with the last.
 #[doc(alias = "ncclComm_t")]
 pub struct Communicator {
-    library: Library,
-    device: Device,
-    raw: ncclComm_t,
-    rank: usize,
-    ranks: usize,
-    time_limit: Cell<Duration>,
+    core: Arc<Core>,
     /// The streams that may still work with it.
     streams: RefCell<Vec<Stream>>,
     one_thread_at_a_time: PhantomData<Cell<()>>,
 }
-
-// SAFETY: RCCL binds a communicator to a device and not to a thread; every call here makes the device current first.
-unsafe impl Send for Communicator {}
 
 impl Communicator {
     /// Joins the ranks that have this id, as `rank` of `ranks`, and waits for them. Each needs its own thread or process.
@@ -99,80 +96,90 @@ impl Communicator {
     /// [`Error::MissingSymbol`] before RCCL of ROCm 6, and the library's.
     #[doc(alias = "ncclCommSplit")]
     pub fn split(&self, color: Option<u16>, key: i32) -> Result<Option<Self>> {
-        let split = slot(self.library.api().ncclCommSplit, "ncclCommSplit")?;
-        self.device.make_current()?;
+        let split = slot(self.library().api().ncclCommSplit, "ncclCommSplit")?;
+        self.device().make_current()?;
+        let held = self.hold("split")?;
         let number = color.map_or(rccl_sys::NCCL_SPLIT_NOCOLOR, i32::from);
         let mut raw = std::ptr::null_mut();
         // SAFETY: the communicator is alive; writes one handle to the address given; without a configuration the new
         // one has that of this.
-        let code = unsafe { split(self.raw, number, key, &mut raw, std::ptr::null_mut()) };
+        let code = unsafe { split(held.raw(), number, key, &mut raw, std::ptr::null_mut()) };
         self.told(code, || format!("ncclCommSplit(color {number}, key {key})"))?;
         if raw.is_null() {
             return Ok(None);
         }
-        let mut part = Self::of(&self.library, &self.device, raw, (0, 0));
-        let api = self.library.api();
-        part.rank = part.ask("ncclCommUserRank", api.ncclCommUserRank)?;
-        part.ranks = part.ask("ncclCommCount", api.ncclCommCount)?;
-        Ok(Some(part))
+        let mut part = Core::new(self.library(), self.device(), raw, (0, 0));
+        let api = self.library().api();
+        part.rank = ask(&part, "ncclCommUserRank", api.ncclCommUserRank)?;
+        part.ranks = ask(&part, "ncclCommCount", api.ncclCommCount)?;
+        Ok(Some(part.into()))
     }
 
-    fn ask(
-        &self,
-        symbol: &'static str,
-        get: Option<unsafe extern "C" fn(ncclComm_t, *mut i32) -> ncclResult_t>,
-    ) -> Result<usize> {
-        let get = slot(get, symbol)?;
-        let mut number = 0;
-        // SAFETY: the communicator is alive; writes one number to the address given.
-        self.told(unsafe { get(self.raw, &mut number) }, || format!("{symbol}()"))?;
-        Ok(usize::try_from(number).unwrap_or(0))
+    pub(crate) fn of(library: &Library, device: &Device, raw: ncclComm_t, place: (usize, usize)) -> Self {
+        Core::new(library, device, raw, place).into()
     }
 
-    pub(crate) fn of(library: &Library, device: &Device, raw: ncclComm_t, (rank, ranks): (usize, usize)) -> Self {
-        Self {
-            library: library.clone(),
-            device: device.clone(),
-            raw,
-            rank,
-            ranks,
-            time_limit: Cell::new(Duration::from_secs(600)),
-            streams: RefCell::default(),
-            one_thread_at_a_time: PhantomData,
+    /// Captures what `work` queues on the stream, calls of this and other communicators included, instead of running it:
+    /// [`Stream::capture`] for this crate's errors.
+    ///
+    /// Each launch of the graph makes its calls again, so what holds for calls holds for launches: each rank launches a
+    /// graph with equal calls, in the same order among its other calls. A call is in a graph on all ranks or on none, and
+    /// the calls of a communicator in one [group](Library::group) are in one graph. A thread that has several ranks may
+    /// hang with NCCL, because a launch may wait for the other GPUs: give each rank its own thread or process.
+    ///
+    /// Slices for [`GraphExec::launch`](hip::GraphExec::launch) show all memory that the calls use. The communicator is
+    /// kept by the graph and what is instantiated from it. Their drop watches launches as [`wait`](Self::wait) does, and
+    /// aborts the communicator if they do not end; its further calls are [`Error::Ended`] then.
+    ///
+    /// # Errors
+    ///
+    /// The error of `work`, which leaves no graph; [`Error::Captured`] before NCCL 2.13 or RCCL of ROCm 5.4.
+    #[doc(alias("hipStreamBeginCapture", "hipStreamEndCapture"))]
+    pub fn capture(&self, stream: &Stream, work: impl FnOnce(&Stream) -> Result<()>) -> Result<hip::Graph> {
+        self.check_graphs("capture")?;
+        stream.capture_told(|_| Ok(()), work)
+    }
+
+    /// That the library can be captured.
+    pub(crate) fn check_graphs(&self, call: &'static str) -> Result<()> {
+        let version = self.library().version()?;
+        match version >= GRAPHS_SINCE {
+            true => Ok(()),
+            false => Err(Error::Captured { call, version }),
         }
     }
 
     /// This rank, from 0.
     #[must_use]
     pub fn rank(&self) -> usize {
-        self.rank
+        self.core.rank
     }
 
     /// How many ranks there are.
     #[must_use]
     pub fn ranks(&self) -> usize {
-        self.ranks
+        self.core.ranks
     }
 
     /// The device that it works on.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.core.device
     }
 
-    /// The library's handle, valid for as long as this value.
+    /// The library's handle, valid for as long as this value; null once a graph's drop has aborted it.
     #[must_use]
     pub fn raw(&self) -> ncclComm_t {
-        self.raw
+        self.core.raw()
     }
 
     pub(crate) fn library(&self) -> &Library {
-        &self.library
+        &self.core.library
     }
 
-    /// How long [`wait`](Self::wait), and a drop, wait for queued work: 10 minutes if never set.
+    /// How long [`wait`](Self::wait), and a drop, also of its graphs, wait for queued work: 10 minutes if never set.
     pub fn set_time_limit(&self, limit: Duration) {
-        self.time_limit.set(limit);
+        self.core.set_time_limit(limit);
     }
 
     /// Whether the communicator has failed, without waiting: what one rank did wrong, or that it is gone.
@@ -182,13 +189,7 @@ impl Communicator {
     /// The failure. Only [`abort`](Self::abort) makes sense then.
     #[doc(alias = "ncclCommGetAsyncError")]
     pub fn check(&self) -> Result<()> {
-        let get = slot(self.library.api().ncclCommGetAsyncError, "ncclCommGetAsyncError")?;
-        let mut code = ncclResult_t::ncclSuccess;
-        // SAFETY: the communicator is alive; writes one number to the address given.
-        self.told(unsafe { get(self.raw, &mut code) }, || {
-            "ncclCommGetAsyncError()".to_owned()
-        })?;
-        self.told(code, || format!("work of rank {}", self.rank))
+        self.core.check()
     }
 
     /// Waits for the stream's work, and looks for a failure of the communicator meanwhile, which a plain wait for the
@@ -198,40 +199,55 @@ impl Communicator {
     ///
     /// The failure; [`Error::TimedOut`] at the [time limit](Self::set_time_limit); the stream's own error.
     pub fn wait(&self, stream: &Stream) -> Result<()> {
+        self.watch(stream)?;
+        Ok(stream.synchronize()?)
+    }
+
+    /// Waits until the stream itself is idle, also while its work is being recorded.
+    fn watch(&self, stream: &Stream) -> Result<()> {
         let begin = Instant::now();
         loop {
             let idle = stream.is_idle();
             // First: it says why the stream has failed.
             self.check()?;
             if idle? {
-                return Ok(stream.synchronize()?);
+                return Ok(());
             }
-            if begin.elapsed() > self.time_limit.get() {
+            if begin.elapsed() > self.core.time_limit() {
                 return Err(Error::TimedOut {
                     call: "Communicator::wait",
-                    seconds: self.time_limit.get().as_secs_f64(),
+                    seconds: self.core.time_limit().as_secs_f64(),
                 });
             }
             pause(begin);
         }
     }
 
-    /// Ends all work of the communicator without its results. The other ranks have to abort too.
+    /// Ends all work of the communicator without its results, also that of graphs. The other ranks have to abort too.
+    ///
+    /// While a graph keeps the communicator, this returns at once. The library is told by a thread that waits until the
+    /// last graph is dropped, and what a launch does from now on is not specified. The error of that is deferred.
     ///
     /// # Errors
     ///
     /// The library could not.
     #[doc(alias = "ncclCommAbort")]
     pub fn abort(self) -> Result<()> {
-        let mut ended = self;
-        let result = ended.end(true);
-        // What is left has nothing to end.
-        ended.raw = std::ptr::null_mut();
-        result
+        self.core.abort()
     }
 
     pub(crate) fn told(&self, code: ncclResult_t, call: impl FnOnce() -> String) -> Result<()> {
-        self.library.check(code, Some(self.raw), call)
+        self.core.told(code, call)
+    }
+
+    /// The handle for a call.
+    pub(crate) fn hold(&self, call: &'static str) -> Result<Held<'_>> {
+        self.core.hold(call)
+    }
+
+    /// Lets the graph that records the stream keep it.
+    pub(crate) fn kept_by_graph(&self, stream: &Stream) {
+        stream.keep_awaited_if_recording(&self.core, Core::before_wait);
     }
 
     /// Notes that the stream works with the communicator.
@@ -245,21 +261,30 @@ impl Communicator {
 
     /// Waits for the queued work; whether it is known to have ended well.
     fn settle(&self) -> Result<()> {
-        self.streams.borrow().iter().try_for_each(|stream| self.wait(stream))
+        self.streams.borrow().iter().try_for_each(|stream| self.watch(stream))
     }
+}
 
-    fn end(&self, abort: bool) -> Result<()> {
-        self.device.make_current()?;
-        let api = self.library.api();
-        let (symbol, end) = match abort {
-            true => ("ncclCommAbort", api.ncclCommAbort),
-            false => ("ncclCommDestroy", api.ncclCommDestroy),
-        };
-        // SAFETY: the communicator is alive, and not used after this.
-        let code = unsafe { slot(end, symbol)?(self.raw) };
-        self.library
-            .check(code, None, || format!("{symbol}(rank {} of {})", self.rank, self.ranks))
+impl From<Core> for Communicator {
+    fn from(core: Core) -> Self {
+        Self {
+            core: Arc::new(core),
+            streams: RefCell::default(),
+            one_thread_at_a_time: PhantomData,
+        }
     }
+}
+
+fn ask(
+    core: &Core,
+    symbol: &'static str,
+    get: Option<unsafe extern "C" fn(ncclComm_t, *mut i32) -> ncclResult_t>,
+) -> Result<usize> {
+    let get = slot(get, symbol)?;
+    let mut number = 0;
+    // SAFETY: the communicator is alive; writes one number to the address given.
+    core.told(unsafe { get(core.raw(), &mut number) }, || format!("{symbol}()"))?;
+    Ok(usize::try_from(number).unwrap_or(0))
 }
 
 /// Both as the library takes them.
@@ -277,31 +302,16 @@ pub(crate) fn check_life(library: &Library) -> Result<()> {
     Ok(())
 }
 
-/// Work of microseconds is not slept through, and long work costs no processor.
-pub(crate) fn pause(begin: Instant) {
-    match begin.elapsed() < Duration::from_millis(1) {
-        true => std::thread::yield_now(),
-        false => std::thread::sleep(Duration::from_micros(100)),
-    }
-}
-
 impl Drop for Communicator {
     fn drop(&mut self) {
-        if self.raw.is_null() {
+        // Aborted.
+        if self.raw().is_null() {
             return;
         }
-        let settled = self.settle();
-        let ended = self.end(settled.is_err());
-        for error in [settled, ended].into_iter().filter_map(Result::err) {
-            self.device.runtime().defer(match error {
-                Error::Hip(error) => error,
-                error => hip::Error::Call {
-                    call: "drop of a communicator".to_owned(),
-                    code: error.code().map_or(0, |code| code.0.into()),
-                    name: "RCCL",
-                    remedy: error.to_string(),
-                },
-            });
+        if let Err(error) = self.settle() {
+            let ended = self.core.abort();
+            self.core.defer(error);
+            ended.err().into_iter().for_each(|error| self.core.defer(error));
         }
     }
 }
@@ -309,9 +319,9 @@ impl Drop for Communicator {
 impl fmt::Debug for Communicator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Communicator")
-            .field("rank", &self.rank)
-            .field("ranks", &self.ranks)
-            .field("device", &self.device)
+            .field("rank", &self.rank())
+            .field("ranks", &self.ranks())
+            .field("device", self.device())
             .finish_non_exhaustive()
     }
 }

@@ -104,11 +104,29 @@ pub enum Error {
         call: &'static str,
     },
 
-    /// Calls cannot be part of a graph.
-    #[error("{call} cannot be captured: a graph would outlive the communicator; make the call outside")]
+    /// The library is too old for calls in a graph.
+    #[error(
+        "{call} cannot be captured by RCCL {version}: graphs need NCCL 2.13 or RCCL of ROCm 5.4; make the call outside, or load a newer one"
+    )]
     Captured {
         /// The call that refused it.
         call: &'static str,
+        /// The library's [version](crate::Library::version).
+        version: i32,
+    },
+
+    /// The end of a graph has aborted the communicator, for a launch of the graph did not end.
+    #[error("{call}: the drop of a graph has aborted the communicator; make a new one on all ranks")]
+    Ended {
+        /// The call that refused it.
+        call: &'static str,
+    },
+
+    /// No thread could be started that aborts a communicator, which graphs keep.
+    #[error("Communicator::abort: no thread: {error}; drop the graphs first")]
+    NoThread {
+        /// The system's error.
+        error: std::io::Error,
     },
 
     /// Queued work, or the start of a communicator, did not end in time.

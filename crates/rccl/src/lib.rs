@@ -9,6 +9,7 @@
 //! | [`Communicator::all_reduce`], [`reduce`](Communicator::reduce), [`broadcast`](Communicator::broadcast), [`all_gather`](Communicator::all_gather), [`reduce_scatter`](Communicator::reduce_scatter) | collectives, and each but `broadcast` with `_in_place` | `ncclAllReduce` and so on |
 //! | [`Communicator::send`], [`recv`](Communicator::recv) | a message to or from a peer | `ncclSend`, `ncclRecv` |
 //! | [`Library::group`], [`Group`] | calls that are queued at once: exchanges, and several ranks in one thread | `ncclGroupStart`, `ncclGroupEnd` |
+//! | [`Communicator::capture`] | calls in a graph | `hipStreamBeginCapture` |
 //! | [`Communicator::check`], [`wait`](Communicator::wait), [`abort`](Communicator::abort) | when another rank fails | `ncclCommGetAsyncError`, `ncclCommAbort` |
 //!
 //! # Calls
@@ -28,9 +29,15 @@
 //! their calls: HIP waits for all streams of a device then, and a collective waits for its other ranks. Queue the calls
 //! of both in the same order on all ranks, and free memory when their work has ended.
 //!
+//! # Graphs
+//!
+//! [`Communicator::capture`] records calls in a graph, whose launches make them again; inside [`hip::Stream::capture`]
+//! they are recorded as well. The graph keeps the communicator, and aborts it if a launch does not end.
+//!
 //! # What it does not do
 //!
-//! It starts no ranks and moves no ids between processes. Calls inside a capture are refused ([`Error::Captured`]).
+//! It starts no ranks and moves no ids between processes. Libraries before NCCL 2.13 and RCCL of ROCm 5.4 make no calls
+//! inside a capture ([`Error::Captured`]), and neither is one made on a foreign stream that its owner captures.
 //! Operations of the program's own, registered buffers and configurations are in [`Library::api`] only.
 //!
 //! # Example
@@ -76,6 +83,8 @@ struct Readme;
 mod element;
 mod error;
 mod library;
+
+mod core;
 
 mod communicator;
 

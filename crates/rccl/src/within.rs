@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use hip::Device;
 use rccl_sys::{ncclComm, ncclComm_t, ncclConfig_t, ncclResult_t};
 
-use crate::communicator::{check_life, check_rank, pause};
+use crate::communicator::{check_life, check_rank};
+use crate::core::pause;
 use crate::library::slot;
 use crate::{Communicator, Error, Library, Result, UniqueId};
 

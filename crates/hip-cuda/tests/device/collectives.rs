@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hip::{Device, DeviceBuffer, Runtime, Stream};
-use rccl::{Communicator, Error, Library, ReduceOp, UniqueId};
+use rccl::{Communicator, Error, Group, Library, ReduceOp, UniqueId};
 
 use crate::common::skipped;
 
@@ -64,15 +64,19 @@ impl Bench {
 
     /// What each rank has, after the work that was queued.
     fn contents(&self, buffers: &[DeviceBuffer<i64>]) -> Vec<Vec<i64>> {
-        let ranks = self.ranks.iter().zip(&self.streams).zip(buffers);
-        let read = |((rank, stream), buffer): ((&Communicator, &Stream), &DeviceBuffer<i64>)| {
-            rank.wait(stream).unwrap();
-            let mut numbers = vec![0; buffer.len()];
-            buffer.copy_to_slice(stream, &mut numbers).unwrap();
-            numbers
-        };
-        ranks.map(read).collect()
+        contents(&self.ranks, &self.streams, buffers)
     }
+}
+
+fn contents(ranks: &[Communicator], streams: &[Stream], buffers: &[DeviceBuffer<i64>]) -> Vec<Vec<i64>> {
+    let ranks = ranks.iter().zip(streams).zip(buffers);
+    let read = |((rank, stream), buffer): ((&Communicator, &Stream), &DeviceBuffer<i64>)| {
+        rank.wait(stream).unwrap();
+        let mut numbers = vec![0; buffer.len()];
+        buffer.copy_to_slice(stream, &mut numbers).unwrap();
+        numbers
+    };
+    ranks.map(read).collect()
 }
 
 /// Differs by rank and by place.
@@ -183,6 +187,126 @@ fn ranks_of_one_color_are_a_communicator() {
         let (rank, of_part, ranks) = split.join().unwrap();
         assert_eq!((of_part, ranks), (rank / 2, (count + 1 - rank % 2) / 2), "rank {rank}");
     }
+}
+
+/// The sum over `ranks` of what is there, twice: by a graph on each device, launched by a thread each.
+fn captured_sums(bench: &Bench, ranks: &[Communicator]) {
+    const LEN: usize = 1000;
+    let count = ranks.len();
+    let (devices, streams) = (&bench.devices[..count], &bench.streams[..count]);
+    let mut memory: Vec<DeviceBuffer<i64>> = devices.iter().map(|device| device.alloc(LEN).unwrap()).collect();
+    let mut sums: Vec<DeviceBuffer<i64>> = devices.iter().map(|device| device.alloc_zeroed(LEN).unwrap()).collect();
+    let graphs = (0..count).map(|at| {
+        let (rank, memory, sum) = (&ranks[at], &memory[at], &mut sums[at]);
+        let graph = rank.capture(&streams[at], |stream| {
+            sum.on_mut(stream)?.fill_zero()?;
+            rank.all_reduce(memory, &mut *sum, ReduceOp::Sum, stream)?;
+            rank.all_reduce_in_place(&mut *sum, ReduceOp::Sum, stream)
+        });
+        let graph = graph.unwrap();
+        assert!(graph.node_count().unwrap() >= 2);
+        graph.instantiate().unwrap()
+    });
+    let graphs: Vec<_> = graphs.collect();
+    for launch in 0..5 {
+        std::thread::scope(|scope| {
+            for (at, (memory, sum)) in memory.iter_mut().zip(&mut sums).enumerate() {
+                let (stream, graph) = (&streams[at], &graphs[at]);
+                scope.spawn(move || {
+                    let values: Vec<i64> = (0..LEN).map(|place| number(at, place) + launch).collect();
+                    memory.copy_from_slice(stream, &values).unwrap();
+                    let slices = (memory.on(stream).unwrap(), sum.on_mut(stream).unwrap());
+                    // SAFETY: the graph reads the one and writes the other.
+                    unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+                });
+            }
+        });
+        let of = count as i64;
+        let expected = |at: usize| of * (reduced(count, at, ReduceOp::Sum) + of * launch);
+        let expected: Vec<i64> = (0..LEN).map(expected).collect();
+        let seen = contents(ranks, streams, &sums);
+        assert_eq!(seen, vec![expected; count], "launch {launch}");
+    }
+}
+
+#[test]
+fn captured_sums_of_one_rank_are_made_by_each_launch() {
+    let Some(bench) = bench() else { return };
+    let alone = Communicator::all(&bench.library, &bench.devices[..1]).unwrap();
+    captured_sums(&bench, &alone);
+}
+
+#[test]
+fn captured_sums_of_all_ranks_are_made_by_each_launch() {
+    let Some(bench) = bench() else { return };
+    captured_sums(&bench, &bench.ranks);
+}
+
+#[test]
+fn captured_messages_go_around_with_each_launch() {
+    let Some(bench) = bench() else { return };
+    let (ranks, streams, count) = (&bench.ranks, &bench.streams, bench.ranks.len());
+    let mut tokens = bench.filled(1000, |rank, _| rank as i64);
+    let mut came = bench.filled(1000, |_, _| -1);
+    let graphs = ranks.iter().zip(streams).zip(tokens.iter_mut().zip(&mut came));
+    let graphs = graphs.enumerate().map(|(at, ((rank, stream), (token, came)))| {
+        let graph = rank.capture(stream, |stream| {
+            let mut group = Group::new();
+            group.send(rank, &*token, (at + 1) % count, stream)?;
+            group.recv(rank, &mut *came, (at + count - 1) % count, stream)?;
+            group.launch()?;
+            Ok(token.on_mut(stream)?.copy_from(came.on(stream)?)?)
+        });
+        graph.unwrap().instantiate().unwrap()
+    });
+    let graphs: Vec<_> = graphs.collect();
+    for launch in 1..4 {
+        std::thread::scope(|scope| {
+            for (at, (token, came)) in tokens.iter_mut().zip(&mut came).enumerate() {
+                let (stream, graph) = (&streams[at], &graphs[at]);
+                scope.spawn(move || {
+                    let slices = (token.on_mut(stream).unwrap(), came.on_mut(stream).unwrap());
+                    // SAFETY: the graph uses this memory and nothing else.
+                    unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+                });
+            }
+        });
+        let from = |rank: usize| ((rank + launch * (count - 1)) % count) as i64;
+        let expected: Vec<_> = (0..count).map(|rank| vec![from(rank); 1000]).collect();
+        assert_eq!(bench.contents(&tokens), expected, "launch {launch}");
+    }
+}
+
+/// NCCL's own end waits for the graphs for ever.
+#[test]
+fn a_graph_outlives_the_value_of_its_communicator() {
+    let Some(mut bench) = bench() else { return };
+    let mut memory = bench.filled(1000, |rank, _| rank as i64 + 1);
+    let graphs = bench.ranks.iter().zip(&bench.streams).zip(&mut memory);
+    let graphs = graphs.map(|((rank, stream), memory)| {
+        let graph = rank.capture(stream, |stream| {
+            rank.all_reduce_in_place(&mut *memory, ReduceOp::Sum, stream)
+        });
+        graph.unwrap().instantiate().unwrap()
+    });
+    let graphs: Vec<_> = graphs.collect();
+    let count = bench.ranks.len() as i64;
+    bench.ranks.clear();
+    std::thread::scope(|scope| {
+        for ((graph, stream), memory) in graphs.into_iter().zip(&bench.streams).zip(&mut memory) {
+            scope.spawn(move || {
+                let slice = memory.on_mut(stream).unwrap();
+                // SAFETY: the graph uses this memory and nothing else.
+                unsafe { graph.launch(stream, &[&slice]) }.unwrap();
+                drop(graph);
+                let mut numbers = vec![0; 1000];
+                memory.copy_to_slice(stream, &mut numbers).unwrap();
+                assert_eq!(numbers, vec![count * (count + 1) / 2; 1000]);
+            });
+        }
+    });
+    let deferred = bench.devices[0].runtime().take_deferred_errors();
+    assert!(deferred.is_empty(), "{deferred:?}");
 }
 
 /// NCCL's own start does not end then.

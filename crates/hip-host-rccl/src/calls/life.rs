@@ -131,14 +131,19 @@ pub(super) unsafe extern "C" fn split(
 pub(super) unsafe extern "C" fn finalize(comm: ncclComm_t) -> ncclResult_t {
     entry_of_work("ncclCommFinalize", || {
         let rank = comm::find(comm)?;
-        rank.progress.finalize();
         if rank.blocking {
+            rank.graphs.wait_gone("ncclCommFinalize")?;
+            rank.progress.finalize();
             rank.meeting.destroy(rank.rank);
             return Ok(false);
         }
+        rank.progress.finalize();
         rank.progress.begin(true);
         group::aside(move || {
-            rank.meeting.destroy(rank.rank);
+            match rank.graphs.wait_gone("ncclCommFinalize") {
+                Ok(()) => rank.meeting.destroy(rank.rank),
+                Err(failure) => rank.meeting.fail_with(failure),
+            }
             rank.progress.end(|| {});
         })?;
         Ok(true)
@@ -147,7 +152,9 @@ pub(super) unsafe extern "C" fn finalize(comm: ncclComm_t) -> ncclResult_t {
 
 pub(super) unsafe extern "C" fn destroy(comm: ncclComm_t) -> ncclResult_t {
     entry("ncclCommDestroy", || {
-        let finalized = comm::find_busy(comm)?.progress.check_end()?;
+        let rank = comm::find_busy(comm)?;
+        let finalized = rank.progress.check_end()?;
+        rank.graphs.wait_gone("ncclCommDestroy")?;
         let rank = comm::remove(comm)?;
         if !finalized {
             rank.meeting.destroy(rank.rank);
@@ -161,7 +168,7 @@ pub(super) unsafe extern "C" fn abort(comm: ncclComm_t) -> ncclResult_t {
         let rank = comm::remove(comm)?;
         rank.progress.abort();
         rank.meeting.abort(rank.rank);
-        Ok(())
+        rank.graphs.wait_gone("ncclCommAbort")
     })
 }
 

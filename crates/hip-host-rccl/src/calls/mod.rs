@@ -170,6 +170,7 @@ fn submit(kind: Kind, given: Given) -> Outcome<bool> {
         datatype,
         op: given.op,
         root,
+        captured: false,
     };
     if !operation.has_arithmetic() {
         return Err(Failure::argument(format!(

@@ -25,7 +25,7 @@ impl Clique {
         {
             let text = format!(
                 "collective {number}: rank {rank} calls {}, rank {other} calls {}; all ranks have to make equal calls in \
-                 the same order",
+                 the same order, in graphs or outside",
                 arrival.operation.describe(),
                 call.operation.describe()
             );
@@ -68,9 +68,10 @@ impl Clique {
         };
         let (send, recv) = if sends { (arrival, other) } else { (other, arrival) };
         let (one, two) = (&send.operation, &recv.operation);
-        if (one.count, one.datatype) != (two.count, two.datatype) {
+        if (one.count, one.datatype, one.captured) != (two.count, two.datatype, two.captured) {
             let text = format!(
-                "message {} from rank {} to rank {}: {} meets {}; both have to name the same count and type",
+                "message {} from rank {} to rank {}: {} meets {}; both have to name the same count and type, \
+                 in graphs or outside",
                 message.number,
                 message.from,
                 message.to,

@@ -27,7 +27,7 @@ use crate::work::Task;
 pub(crate) enum Operation {
     Empty,
     Kernel(Kernel),
-    /// A call of rocBLAS or rocSOLVER, which on ROCm is one kernel or several, or an OpenCL kernel.
+    /// A call of rocBLAS, rocSOLVER or RCCL, which on ROCm is one kernel or several, or an OpenCL kernel.
     Routine(Routine),
     Copy(Transfer),
     Set(Filling),
@@ -66,7 +66,7 @@ impl Operation {
     pub(crate) fn check(&self, call: &'static str) -> Result {
         match self {
             Self::Kernel(kernel) => kernel.task().map(|_| ()),
-            Self::Routine(routine) => routine.task().map(|_| ()),
+            Self::Routine(routine) => routine.hold().map(|_| ()),
             Self::Copy(transfer) => transfer.prepare(call).map(|_| ()),
             Self::Set(filling) => filling.prepare(call).map(|_| ()),
             Self::Record(event) | Self::Wait(event) => event::point(*event as hipEvent_t).map(|_| ()),
@@ -107,7 +107,7 @@ impl Operation {
     pub(crate) fn submit(&self, call: &'static str, stream: &Arc<Stream>, after: Vec<Mark>) -> Result<Mark> {
         let task = match self {
             Self::Kernel(kernel) => Some(kernel.task()?),
-            Self::Routine(routine) => Some(routine.task()?),
+            Self::Routine(routine) => return stream.submit(call, after, routine.work()?),
             Self::Copy(transfer) => transfer.prepare(call)?.map(|prepared| prepared.task),
             Self::Set(filling) => filling.prepare(call)?.map(|(task, _)| task),
             Self::Host(host) => {

@@ -136,7 +136,7 @@ impl GraphExec {
     ///   uses.
     /// - Everything that captured library calls use of their handle stays valid until the run is done: its workspace,
     ///   and what earlier calls left in its memory, such as the pivots of a factorisation. `rocblas::Handle::capture`
-    ///   keeps both for the graph.
+    ///   keeps both for the graph, and calls of `rccl` their communicator.
     /// - The captured work has the same values that were passed by value when it was captured, so what it does with
     ///   them is still within those slices.
     ///
@@ -188,7 +188,11 @@ impl Drop for Graph {
 
 impl Drop for Exec {
     fn drop(&mut self) {
-        if !self.launched.get_mut().settle() {
+        let launched = self.launched.get_mut();
+        for stream in launched.iter() {
+            self.used.iter().for_each(|used| used.before_wait(stream));
+        }
+        if !launched.settle() {
             report::leaked("graph", 0);
             // A run may be under way.
             std::mem::forget(std::mem::take(&mut self.used));

@@ -19,6 +19,10 @@ impl Launched {
         self.0.push(stream.kept());
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.0.iter()
+    }
+
     /// Waits for all of them. Returns whether it is certain that none of their work runs any more.
     #[must_use = "what a stream may still run must not be destroyed"]
     pub(crate) fn settle(&mut self) -> bool {

@@ -12,7 +12,20 @@ use crate::call::call;
 use crate::{Error, Result};
 
 /// What a graph uses but does not own.
-pub(crate) type Used = Arc<dyn Any + Send + Sync>;
+#[derive(Clone)]
+pub(crate) struct Used {
+    kept: Arc<dyn Any + Send + Sync>,
+    /// Makes sure that a wait for a stream, on which the graph runs, ends.
+    before_wait: Option<Arc<dyn Fn(&Stream) + Send + Sync>>,
+}
+
+impl Used {
+    pub(crate) fn before_wait(&self, stream: &Stream) {
+        if let Some(before) = &self.before_wait {
+            before(stream);
+        }
+    }
+}
 
 /// What a thread is recording. It lives on the thread's stack, in [`Stream::capture_told`].
 pub(crate) struct Recording {
@@ -115,8 +128,13 @@ impl Stream {
         }
     }
 
-    /// The handle that receives work: this stream's own, or that of this thread's recording stream.
-    pub(crate) fn raw_for_work(&self) -> Result<hipStream_t> {
+    /// The handle that receives the work this thread queues now: this stream's own, or inside [`Stream::capture`] that of
+    /// the recording stream, which is valid until the capture ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_uncaptured`](Self::check_uncaptured).
+    pub fn raw_for_work(&self) -> Result<hipStream_t> {
         match self.recorder() {
             Some(recorder) => Ok(recorder),
             None => self.raw_uncaptured(),
@@ -166,11 +184,23 @@ impl Stream {
     /// Lets the graph keep what its work uses, if [`Stream::capture`] records what this thread queues here; nothing if
     /// not. It is dropped after the last run of the graph.
     pub fn keep_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>) {
+        self.keep(used, None);
+    }
+
+    /// As [`keep_if_recording`](Self::keep_if_recording), for what makes work that may never end by itself. Before the
+    /// graph's end waits for a stream on which it was launched, it calls `before_wait` with that stream, which makes sure
+    /// that the wait ends.
+    pub fn keep_awaited_if_recording<T: Any + Send + Sync>(&self, used: &Arc<T>, before_wait: fn(&Arc<T>, &Stream)) {
+        let kept = used.clone();
+        self.keep(used, Some(Arc::new(move |stream| before_wait(&kept, stream))));
+    }
+
+    fn keep<T: Any + Send + Sync>(&self, used: &Arc<T>, before_wait: Option<Arc<dyn Fn(&Self) + Send + Sync>>) {
         self.with_recording(|recording| {
-            let used: Used = used.clone();
-            let mut kept = recording.used.borrow_mut();
-            if !kept.iter().any(|other| Arc::ptr_eq(other, &used)) {
-                kept.push(used);
+            let kept: Arc<dyn Any + Send + Sync> = used.clone();
+            let mut all = recording.used.borrow_mut();
+            if !all.iter().any(|other| Arc::ptr_eq(&other.kept, &kept)) {
+                all.push(Used { kept, before_wait });
             }
         });
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use hip::{DeviceMemoryMut, Stream};
-use interop::rccl::{Communicator, Element, ReduceOp};
+use interop::rccl::{Communicator, Element, Group, ReduceOp};
 use interop::world::{Watch, World};
 use interop::{Bridge, Options};
 use platform::Selection;
@@ -110,19 +110,19 @@ impl Ranks {
         &self.communicator
     }
 
-    /// The part of `0..count` that is this process's; all are equally long.
+    /// The part of `0..count` that is this process's. The parts follow each other in the order of the ranks, and differ in
+    /// length by one at most.
     ///
     /// # Errors
-    /// They would not be; `what` names the items, `remedy` the option.
+    /// One would be empty; `what` names the items, `remedy` what to do.
     pub fn share(&self, count: usize, what: &str, remedy: &str) -> Result<Range<usize>> {
         let ranks = self.count();
-        if count == 0 || !count.is_multiple_of(ranks) {
+        if count < ranks {
             return Err(Error::input(format!(
-                "{count} {what} cannot be divided evenly among {ranks} ranks; {remedy}"
+                "{count} {what} are too few for {ranks} ranks; {remedy}, or start fewer processes"
             )));
         }
-        let each = count / ranks;
-        Ok(self.rank() * each..(self.rank() + 1) * each)
+        Ok(share(count, self.rank(), ranks))
     }
 
     /// Queues a reduction of `memory` over all processes, element by element.
@@ -136,15 +136,29 @@ impl Ranks {
         Ok(self.communicator.all_reduce_in_place(memory, op, stream)?)
     }
 
-    /// Queues that every process gets the parts of all: its own lies in its place already.
+    /// Queues that every process gets the shares of all: `memory` has equally long items, of which each process has its
+    /// [share](Self::share) of `count` in its place already.
     ///
     /// # Errors
     /// The library's.
-    pub(crate) fn all_gather<'g, M>(&'g self, memory: M, stream: &'g Stream) -> Result<()>
+    pub(crate) fn all_gather<'g, M>(&'g self, memory: M, count: usize, stream: &'g Stream) -> Result<()>
     where
         M: DeviceMemoryMut<Element: Element> + 'g,
     {
-        Ok(self.communicator.all_gather_in_place(memory, stream)?)
+        let (communicator, ranks) = (&self.communicator, self.count());
+        if count.is_multiple_of(ranks) {
+            return Ok(communicator.all_gather_in_place(memory, stream)?);
+        }
+        // As NCCL's manual does it where the parts differ in length.
+        let mut group = Group::new();
+        let mut rest = memory.write_on(stream)?;
+        let item = rest.len() / count;
+        for rank in 0..ranks {
+            let (part, others) = rest.split_at_mut(share(count, rank, ranks).len() * item)?;
+            group.broadcast(communicator, part, rank, stream)?;
+            rest = others;
+        }
+        Ok(group.launch()?)
     }
 
     /// The answers of all processes, by rank.
@@ -155,7 +169,7 @@ impl Ranks {
         let mut answers = vec![0; self.count()];
         answers[self.rank()] = own;
         let mut memory = self.communicator.device().alloc_from(&self.stream, &answers)?;
-        self.all_gather(&mut memory, &self.stream)?;
+        self.all_gather(&mut memory, self.count(), &self.stream)?;
         self.communicator.wait(&self.stream)?;
         memory.copy_to_slice(&self.stream, &mut answers)?;
         Ok(answers)
@@ -171,10 +185,35 @@ impl Ranks {
     }
 }
 
+/// A rank's part of `0..count`.
+fn share(count: usize, rank: usize, ranks: usize) -> Range<usize> {
+    let begin = |rank: usize| count / ranks * rank + (count % ranks).min(rank);
+    begin(rank)..begin(rank + 1)
+}
+
 impl fmt::Debug for Ranks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ranks")
             .field("communicator", &self.communicator)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_follow_each_other_and_differ_by_one_at_most() {
+        for (count, ranks) in [(32, 3), (7, 7), (100, 8), (1, 1), (usize::MAX, 5)] {
+            let mut end = 0;
+            for rank in 0..ranks {
+                let share = share(count, rank, ranks);
+                assert_eq!(share.start, end);
+                assert!([count / ranks, count.div_ceil(ranks)].contains(&share.len()));
+                end = share.end;
+            }
+            assert_eq!(end, count);
+        }
     }
 }

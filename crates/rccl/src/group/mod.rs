@@ -228,14 +228,14 @@ impl<'g> Group<'g> {
         Ok(())
     }
 
-    /// Queues the calls at once.
+    /// Queues the calls at once, or records them where a capture of their streams goes on.
     ///
     /// # Errors
     ///
     /// [`Error::Captured`](crate::Error::Captured), and then none of the calls is made; or the library refused a call. It
-    /// may have made some of the others: abort the communicators.
+    /// may have made some of the others, or recorded them: abort the communicators, and drop the graph.
     pub fn launch(self) -> Result<()> {
-        self.calls.iter().try_for_each(Queued::check)?;
+        let _held = self.calls.iter().map(Queued::check).collect::<Result<Vec<_>>>()?;
         let Some(first) = self.calls.first() else {
             return Ok(());
         };

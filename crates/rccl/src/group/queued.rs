@@ -4,9 +4,11 @@ use std::ffi::c_void;
 use std::ops::Range;
 
 use hip::{DeviceSlice, DeviceSliceMut, Stream};
+use hip_sys::hipStream_t;
 use rccl_sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 
 use super::taking::{Taking, check_capture};
+use crate::core::Held;
 use crate::library::slot;
 use crate::{Communicator, Element, Error, ReduceOp, Result};
 
@@ -96,16 +98,23 @@ impl<'g> Queued<'g> {
         Ok(())
     }
 
-    /// That its stream does not capture now: a group may be launched later than it was filled.
-    pub(super) fn check(&self) -> Result<()> {
-        check_capture(self.name, self.stream)
+    /// That its stream can take it now: a group may be launched later than it was filled. The communicator stays until
+    /// all calls are made.
+    pub(super) fn check(&self) -> Result<Held<'g>> {
+        check_capture(self.name, self.rank, self.stream)?;
+        self.rank.hold(self.name)
     }
 
     pub(crate) fn queue(&self) -> Result<()> {
         self.stream.device().make_current()?;
-        // Before the call: what it queued in part is waited for too.
-        self.rank.used_on(self.stream);
-        let code = self.call()?;
+        let held = self.rank.hold(self.name)?;
+        let stream = self.stream.raw_for_work()?;
+        // Before the call: what it queued in part is waited for too, or kept.
+        match self.stream.is_recording() {
+            true => self.rank.kept_by_graph(self.stream),
+            false => self.rank.used_on(self.stream),
+        }
+        let code = self.call(held.raw(), stream)?;
         self.rank.told(code, || {
             format!(
                 "{}(rank {} of {}, {} x {:?})",
@@ -118,9 +127,8 @@ impl<'g> Queued<'g> {
         })
     }
 
-    fn call(&self) -> Result<ncclResult_t> {
+    fn call(&self, comm: ncclComm_t, stream: hipStream_t) -> Result<ncclResult_t> {
         let api = self.rank.library().api();
-        let (comm, stream): (ncclComm_t, _) = (self.rank.raw(), self.stream.raw());
         let Self {
             from,
             to,
@@ -129,9 +137,10 @@ impl<'g> Queued<'g> {
             ..
         } = *self;
         let raw = |op: ReduceOp| -> ncclRedOp_t { op.raw() };
-        // SAFETY, for each: communicator and stream are alive and of one device. The group has borrowed the memory, as
-        // long as the routine takes it to be, and its users are ordered after the stream's work, which comes now. Root
-        // and peer are ranks.
+        // SAFETY, for each: communicator and stream are alive and of one device, and a graph that records the call keeps the
+        // communicator. The group has borrowed the memory, as long as the routine takes it to be, and its users are
+        // ordered after the stream's work, which comes now, or with a launch whose caller vouches for that. Root and peer
+        // are ranks.
         Ok(match self.routine {
             Routine::AllReduce(op) => {
                 let call = slot(api.ncclAllReduce, "ncclAllReduce")?;

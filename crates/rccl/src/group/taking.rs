@@ -20,7 +20,7 @@ impl<'g> Taking<'g> {
                 communicator: rank.device().ordinal(),
             });
         }
-        check_capture(name, stream)?;
+        check_capture(name, rank, stream)?;
         Ok(Self { name, rank, stream })
     }
 
@@ -93,10 +93,10 @@ impl<'g> Taking<'g> {
     }
 }
 
-/// That the stream does not capture.
-pub(super) fn check_capture(name: &'static str, stream: &Stream) -> Result<()> {
-    if stream.is_recording() {
-        return Err(Error::Captured { call: name });
+/// That the stream can take the call now, also if it is recorded.
+pub(super) fn check_capture(name: &'static str, rank: &Communicator, stream: &Stream) -> Result<()> {
+    match stream.is_recording() {
+        true => rank.check_graphs(name),
+        false => Ok(stream.check_uncaptured()?),
     }
-    Ok(stream.check_uncaptured()?)
 }

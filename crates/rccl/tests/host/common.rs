@@ -28,7 +28,7 @@ pub fn runtime() -> Runtime {
 /// One with deferred errors of its own, after [`runtime`].
 pub fn another_runtime() -> Runtime {
     // SAFETY: one platform's functions.
-    unsafe { Runtime::from_tables(Arc::new(hip_host::hip_api()), None) }.unwrap()
+    unsafe { Runtime::from_tables(Arc::new(hip_host::hip_api()), Some(Arc::new(hip_host::rtc_api()))) }.unwrap()
 }
 
 /// Freeing memory waits for all streams of a device. Of two communicators with the same devices one could so wait for

@@ -9,7 +9,7 @@ use rccl_sys::ncclResult_t;
 use crate::common::{DEVICES, Rank, alone, library, run, runtime, threads};
 
 /// Fails unless each rank's work ends with a wrong usage that names the ranks and all of `words`.
-fn told_to_all(ranks: usize, words: &[&str], body: impl Fn(&Rank) + Sync) {
+pub fn told_to_all(ranks: usize, words: &[&str], body: impl Fn(&Rank) + Sync) {
     run(ranks, |rank| {
         body(&rank);
         let error = rank.failure();

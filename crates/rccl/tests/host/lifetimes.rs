@@ -1,10 +1,11 @@
 //! What the queue still uses lives on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rccl::{Error, ReduceOp};
 
-use crate::common::{another_runtime, run, run_in, runtime};
+use crate::common::{Rank, another_runtime, run, run_in, runtime};
 
 #[test]
 fn a_communicator_that_is_dropped_ends_its_queued_work_first() {
@@ -76,4 +77,40 @@ fn a_failed_communicator_is_dropped_and_the_error_deferred() {
     let deferred = runtime.take_deferred_errors();
     let of_drop = |error: &hip::Error| error.to_string().contains("drop of a communicator");
     assert!(deferred.iter().any(of_drop), "{deferred:?}");
+}
+
+#[test]
+fn a_communicator_that_is_dropped_in_a_capture_waits_for_its_work_on_every_stream() {
+    // Of deferred errors there are only this test's.
+    runtime();
+    let runtime = another_runtime();
+    let in_drop = AtomicBool::new(false);
+    run_in(&runtime, 2, |rank| {
+        let mut memory = rank.upload(&[rank.rank as i64 + 1; 3]);
+        let sum = |memory: &mut _, stream: &_| rank.comm.all_reduce_in_place(memory, ReduceOp::Sum, stream).unwrap();
+        sum(&mut memory, &rank.stream);
+        rank.comm.wait(&rank.stream).unwrap();
+        let other = rank.device.stream().unwrap();
+        if rank.rank == 1 {
+            // What the other rank waits for.
+            while !in_drop.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            sum(&mut memory, &other);
+            rank.comm.wait(&other).unwrap();
+        } else {
+            sum(&mut memory, &other);
+            let Rank { comm, stream, .. } = rank;
+            let captured = stream.capture(|_| {
+                in_drop.store(true, Ordering::Release);
+                drop(comm);
+                Ok(())
+            });
+            drop(captured.unwrap());
+        }
+        let mut seen = [0; 3];
+        memory.copy_to_slice(&other, &mut seen).unwrap();
+        assert_eq!(seen, [6; 3]);
+    });
+    assert!(runtime.take_deferred_errors().is_empty());
 }

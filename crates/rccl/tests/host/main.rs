@@ -3,6 +3,8 @@
 mod collectives;
 mod common;
 mod failures;
+mod graph_ends;
+mod graphs;
 mod lifetimes;
 mod messages;
 mod refusals;

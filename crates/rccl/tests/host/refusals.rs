@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use hip_sys::{hipError_t, hipStreamCaptureMode};
 use rccl::{Communicator, Error, ReduceOp, UniqueId};
 
 use crate::common::{Rank, alone, another_runtime, library, run, runtime};
@@ -133,36 +132,6 @@ fn memory_of_one_call() {
     });
 }
 
-#[test]
-fn captures() {
-    run(2, |rank| {
-        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
-        let mut refused = None;
-        let captured = rank.stream.capture(|stream| {
-            refused = rank.comm.broadcast(&mut memory, 0, stream).err();
-            Ok(())
-        });
-        assert!(captured.is_ok());
-        assert!(matches!(refused, Some(Error::Captured { .. })), "{refused:?}");
-    });
-}
-
-#[test]
-fn a_group_that_is_launched_in_a_capture() {
-    run(1, |rank| {
-        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
-        let mut group = rccl::Group::new();
-        group.broadcast(&rank.comm, &mut memory, 0, &rank.stream).unwrap();
-        let mut refused = None;
-        let graph = rank.stream.capture(|_| {
-            refused = group.launch().err();
-            Ok(())
-        });
-        assert!(matches!(refused, Some(Error::Captured { .. })), "{refused:?}");
-        assert_eq!(graph.unwrap().node_count().unwrap(), 0);
-    });
-}
-
 /// Memory that gives itself to another stream than that of the call.
 struct Elsewhere<'m>(&'m mut hip::DeviceBuffer<f32>, &'m hip::Stream);
 
@@ -202,34 +171,5 @@ fn memory_that_is_taken_on_another_stream() {
         for error in [read, written].map(Result::unwrap_err) {
             assert!(matches!(error, Error::WrongStream { .. }), "{error}");
         }
-    });
-}
-
-#[test]
-fn a_capture_by_handle_ends_at_a_raw_call() {
-    run(1, |rank| {
-        let hip = hip_host::hip_api();
-        let stream = rank.device.stream().unwrap();
-        let mut memory = rank.device.alloc_zeroed::<f32>(3).unwrap();
-        let pointer: *mut std::ffi::c_void = memory.on_mut(&stream).unwrap().as_mut_ptr().cast();
-        stream.synchronize().unwrap();
-        let mode = hipStreamCaptureMode::hipStreamCaptureModeRelaxed;
-        // SAFETY: the stream and the communicator are alive, and nothing is queued.
-        unsafe {
-            assert_eq!(
-                hip.hipStreamBeginCapture.unwrap()(stream.raw(), mode),
-                hipError_t::hipSuccess
-            );
-            let broadcast = hip_host_rccl::rccl_api().ncclBroadcast.unwrap();
-            let float = rccl_sys::ncclDataType_t::ncclFloat32;
-            let code = broadcast(pointer, pointer, 3, float, 0, rank.comm.raw(), stream.raw());
-            assert_eq!(code, rccl_sys::ncclResult_t::ncclUnhandledCudaError);
-            let mut graph = std::ptr::null_mut();
-            let ended = hip.hipStreamEndCapture.unwrap()(stream.raw(), &mut graph);
-            assert_eq!(ended, hipError_t::hipErrorStreamCaptureInvalidated);
-        }
-        // The call was not counted: the next one is the first.
-        rank.comm.broadcast(&mut memory, 0, &stream).unwrap();
-        rank.comm.wait(&stream).unwrap();
     });
 }

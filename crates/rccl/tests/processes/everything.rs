@@ -83,4 +83,20 @@ pub fn run(rank: &Rank) {
     group.recv(comm, &mut came, (own + last) % ranks, stream).unwrap();
     group.launch().unwrap();
     is("a ring of messages", &came, &|at| value((own + last) % ranks, at));
+
+    let mut repeated = filled(LEN);
+    let graph = comm.capture(stream, |stream| {
+        comm.all_reduce(&send, &mut repeated, ReduceOp::Sum, stream)?;
+        comm.all_reduce_in_place(&mut repeated, ReduceOp::Sum, stream)
+    });
+    let graph = graph.unwrap().instantiate().unwrap();
+    for launch in 1..4 {
+        let slices = (send.on(stream).unwrap(), repeated.on_mut(stream).unwrap());
+        // SAFETY: the graph uses this memory and nothing else.
+        unsafe { graph.launch(stream, &[&slices.0, &slices.1]) }.unwrap();
+        comm.all_reduce_in_place(&mut repeated, ReduceOp::Max, stream).unwrap();
+        is(&format!("launch {launch}"), &repeated, &|at| {
+            sum(ranks, at) * ranks as f32
+        });
+    }
 }

@@ -223,7 +223,7 @@ impl<'a> Part<'a> {
         let (shape, samples) = match ranks {
             None => (whole, Cow::Borrowed(&*recording.samples)),
             Some(ranks) => {
-                let remedy = "use a multiple of the ranks for --segments, or other --channels for a recording";
+                let remedy = "raise --segments, or lower --channels for a recording";
                 let share = ranks.share(whole.segments, "segments", remedy)?;
                 let shape = Shape {
                     segments: share.len(),

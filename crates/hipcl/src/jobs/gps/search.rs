@@ -151,7 +151,7 @@ impl<'a> Search<'a> {
     /// the same results. With `ranks`, this process searches its share of the satellites, and all get the peaks of all.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and if the satellites cannot be divided evenly.
+    /// As [`new`](Self::new), and if there are more processes than satellites.
     pub fn as_for(
         platform: Platform,
         bridge: &Bridge,
@@ -160,7 +160,7 @@ impl<'a> Search<'a> {
         ranks: Option<&'a Ranks>,
     ) -> Result<Self> {
         let codes = match ranks {
-            Some(ranks) => ranks.share(PRNS, "satellites", "start 1, 2, 4, 8, 16 or 32 processes")?,
+            Some(ranks) => ranks.share(PRNS, "satellites", "there are no more")?,
             None => 0..PRNS,
         };
         let correlations = codes.len() * geometry.correlations_of_one();
@@ -306,7 +306,7 @@ impl<'a> Search<'a> {
         let traffic = 2 * bytes::<PeakRecord>(PRNS);
         stages.stage("peaks of all ranks", ApiName::Hip, traffic, || {
             let records = hip.peaks.on_mut(stream)?.cast::<u32>()?;
-            ranks.all_gather(records, stream)
+            ranks.all_gather(records, PRNS, stream)
         })
     }
 
@@ -596,7 +596,11 @@ impl<'a> Search<'a> {
                 return Ok(power.copy_to_slice(stream, &mut map)?);
             };
             let mut all = ranks.communicator().device().alloc::<f32>(map.len())?;
-            ranks.communicator().all_gather(power, &mut all, stream)?;
+            let begin = self.codes.start * self.geometry.cells();
+            all.on_mut(stream)?
+                .slice_mut(begin..begin + power.len())?
+                .copy_from(power.on(stream)?)?;
+            ranks.all_gather(&mut all, PRNS, stream)?;
             ranks.communicator().wait(stream)?;
             Ok::<_, Error>(all.copy_to_slice(stream, &mut map)?)
         })?;

@@ -29,7 +29,9 @@ const MODEL_THREADS: u32 = 8;
 /// A search with everything it needs allocated and compiled; one serves any number of batches.
 pub struct Search<'a> {
     shape: Shape,
-    /// Among which the blocks of a batch are divided, in equal shares.
+    /// Of a batch, of which this search may have a share.
+    blocks: usize,
+    /// Among which they are divided.
     ranks: Option<&'a Ranks>,
     meter: interop::Meter,
     sides: Sides,
@@ -103,15 +105,16 @@ impl<'a> Search<'a> {
             hip: meter.count_as(Category::Input, || Hip::new(bridge, &sides.stream, shape, peaks))?,
             sides,
             shape: shape.clone(),
+            blocks: shape.blocks,
             ranks: None,
             graph: None,
         })
     }
 
-    /// A search of a share of the blocks: its map and its peaks are of those of all ranks.
+    /// A search of a share of `blocks`: its map and its peaks are of those of all ranks.
     #[must_use]
-    pub fn among(self, ranks: Option<&'a Ranks>) -> Self {
-        Self { ranks, ..self }
+    pub fn among(self, ranks: Option<&'a Ranks>, blocks: usize) -> Self {
+        Self { ranks, blocks, ..self }
     }
 
     /// Route of the compressed pulses.
@@ -218,13 +221,13 @@ impl<'a> Search<'a> {
         self.find_peaks(stages)
     }
 
-    /// RCCL: the mean of the power maps.
+    /// RCCL: the mean of the powers, of which each rank has what its blocks add.
     fn mean_over_ranks(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Some(ranks) = self.ranks else { return Ok(()) };
         let (hip, stream) = (&mut self.hip, &self.sides.stream);
         let traffic = 2 * bytes::<f32>(hip.power.len());
         stages.stage("mean over ranks", ApiName::Hip, traffic, || {
-            ranks.all_reduce(&mut hip.power, ReduceOp::Average, stream)
+            ranks.all_reduce(&mut hip.power, ReduceOp::Sum, stream)
         })
     }
 
@@ -294,6 +297,7 @@ impl<'a> Search<'a> {
     fn form_beams(&mut self, stages: &mut Stages<'_>) -> Result<()> {
         let Self {
             shape,
+            blocks: of,
             sides,
             blas,
             compressed,
@@ -324,11 +328,12 @@ impl<'a> Search<'a> {
         })?;
         let traffic = formed + bytes::<f32>(hip.power.len());
         stages.stage("power", ApiName::Hip, traffic, || {
-            let args: [&dyn hip::KernelArg; 4] = [
+            let args: [&dyn hip::KernelArg; 5] = [
                 &hip.beams.on(stream)?,
                 &hip.power.on_mut(stream)?,
                 &(shape.cells() as u32),
                 &(blocks as u32),
+                &(*of as u32),
             ];
             let config = LaunchConfig::linear(shape.cells(), THREADS)?;
             // SAFETY: the arguments are of the kernel's types; the grid covers the cells and the kernel leaves out what

@@ -161,7 +161,7 @@ fn run_generated(bridge: &Bridge, common: &Common<'_>, options: &Options) -> Res
     let scene = options.scene(common.seed);
     let batch = scene.batch(shape, 0);
     let share = match common.ranks {
-        Some(ranks) => ranks.share(shape.blocks, "blocks", "use a multiple of the ranks for --blocks")?,
+        Some(ranks) => ranks.share(shape.blocks, "blocks", "raise --blocks")?,
         None => 0..shape.blocks,
     };
     let own = Shape {
@@ -267,7 +267,7 @@ fn open<'a>(
 ) -> Result<(Search<'a>, Choice)> {
     let make = |kernels| {
         let search = Search::new(bridge, kernels, own, skew, options.peaks)?;
-        Ok(search.among(common.ranks))
+        Ok(search.among(common.ranks, options.shape.blocks))
     };
     let (mut search, kernels) = options.launch.choose(common.route.is_some(), make)?;
     if options.launch.graph {
