@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use super::build::{Program, Suite};
@@ -55,9 +55,10 @@ pub fn run(
     limit: Duration,
     emulator: Option<&Emulator>,
 ) -> Result<Results> {
-    let skip_log = folder.join("skips.txt");
+    // Of this run, beside which others may be on their way.
+    let skip_log = folder.join(format!("skips-{}.txt", process::id()));
     fs::write(&skip_log, "").map_err(|error| Error::io(skip_log.display(), error))?;
-    let skip_log = std::path::absolute(&skip_log).map_err(|error| Error::io("skips.txt", error))?;
+    let skip_log = std::path::absolute(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
     let place = Place {
         emulator,
         platform,
@@ -122,6 +123,7 @@ pub fn run(
         }
     }
     let mut text = fs::read_to_string(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
+    fs::remove_file(&skip_log).map_err(|error| Error::io(skip_log.display(), error))?;
     text += &emulator.map_or_else(String::new, Emulator::take_skips);
     results.skips.extend(skips(&text, platform));
     Ok(results)
@@ -285,7 +287,7 @@ impl Ended {
 }
 
 fn start(name: &str, mut command: Command, place: &Place<'_>) -> Result<Ended> {
-    let logs = ["output.log", "errors.log"].map(|log| place.folder.join(log));
+    let logs = ["output", "errors"].map(|log| place.folder.join(format!("{log}-{}.log", process::id())));
     let create = |log: &Path| File::create(log).map_err(|error| Error::io(log.display(), error));
     let (output, errors) = (create(&logs[0])?, create(&logs[1])?);
     command
