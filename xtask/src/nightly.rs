@@ -19,7 +19,14 @@ struct Part {
 }
 
 /// The models on shuttle, by parts of their names.
-const SHUTTLE: [&str; 4] = ["--skip", "alias::model", "--skip", "pool::model"];
+const SHUTTLE: [&str; 6] = [
+    "--skip",
+    "alias::model",
+    "--skip",
+    "pool::model",
+    "--skip",
+    "table::model",
+];
 
 /// Nothing that is tested lies in a dependency, and optimising those takes most of a build.
 const UNOPTIMISED: [&str; 8] = [
@@ -34,7 +41,7 @@ const UNOPTIMISED: [&str; 8] = [
 ];
 
 /// Libraries whose tests call no foreign function, or those of their tests that do not.
-const MIRI: [Part; 4] = [
+const MIRI: [Part; 5] = [
     Part {
         package: "interop",
         tests: &[
@@ -65,10 +72,14 @@ const MIRI: [Part; 4] = [
         package: "hip",
         tests: &["slice::", "uuid::", "view::"],
     },
+    Part {
+        package: "interop-capi",
+        tests: &["handle::", "lend::", "table::"],
+    },
 ];
 
 /// Those that use several threads.
-const TSAN: [Part; 2] = [
+const TSAN: [Part; 3] = [
     Part {
         package: "interop",
         tests: &[
@@ -83,6 +94,10 @@ const TSAN: [Part; 2] = [
     Part {
         package: "clmgr",
         tests: &["pool::", "usage::"],
+    },
+    Part {
+        package: "interop-capi",
+        tests: &["table::"],
     },
 ];
 

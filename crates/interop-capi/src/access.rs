@@ -1,17 +1,17 @@
 //! Memory given to a queue or a stream, and back.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use clmgr::Arg;
 use interop::{ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg};
 
-use crate::buffer::{BufferObject, BufferReader, BufferWriter, Known, Memory, hipcl_buffer};
+use crate::buffer::{BufferReader, BufferWriter, Known, Memory, hipcl_buffer};
 use crate::call::{Out, call, destroy, one_of};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::{HIPCL_ERROR_NOT_SUPPORTED, hipcl_status};
+use crate::table::Held;
 use crate::values::_cl_mem;
 
 /// What a hipcl_access points to.
@@ -62,21 +62,21 @@ enum Lease {
     Write { _writer: BufferWriter },
 }
 
-#[derive(Clone)]
 enum Side {
-    Queue(Arc<QueueObject>),
-    Stream(Arc<StreamObject>),
+    Queue(Held<QueueObject>),
+    Stream(Held<StreamObject>),
 }
 
 impl AccessObject {
     fn begin(buffer: hipcl_buffer, side: Side, mode: Mode) -> Result<Self, Failure> {
         match mode {
             Mode::Read => {
-                let reader = BufferObject::reader(buffer, "buffer")?;
+                let reader = BufferReader::of(buffer, "buffer")?;
                 // SAFETY: the guard is dropped before the reader, which stands behind it in the access.
                 let memory: &'static Memory = unsafe { reader.extended() };
                 let guard = match &side {
-                    // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
+                    // SAFETY: as for the memory: the side stands behind the guard, and what it holds does not
+                    // move.
                     Side::Queue(queue) => Guard::Cl(memory.cl(unsafe { extended(&queue.0) })?),
                     // SAFETY: as above.
                     Side::Stream(stream) => Guard::Hip(memory.hip(unsafe { extended(&*stream.0) })?),
@@ -89,14 +89,15 @@ impl AccessObject {
                 })
             }
             Mode::Write => {
-                let mut writer = BufferObject::writer(buffer, "buffer")?;
+                let mut writer = BufferWriter::of(buffer, "buffer")?;
                 let bytes = writer.len();
                 // SAFETY: the guard is dropped before the writer, which stands behind it in the access and gives no other
                 // reference.
                 let memory: &'static mut Memory = unsafe { writer.extended() };
                 let (guard, facts) = match &side {
                     Side::Queue(queue) => {
-                        // SAFETY: as for the memory: the side stands behind the guard, in an `Arc`, so it does not move.
+                        // SAFETY: as for the memory: the side stands behind the guard, and what it holds does
+                        // not move.
                         let guard = memory.cl_mut(unsafe { extended(&queue.0) })?;
                         let facts = guard.facts();
                         (Guard::ClMut(guard), facts)

@@ -7,7 +7,7 @@ use rocblas::solver::{Mirror, hermitian_inverse};
 use rocblas::{Batch, Fill, Handle, Matrix, Op};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
+use crate::buffer::{BufferReader, BufferWriter, Memory, hipcl_buffer};
 use crate::call::{Out, call, destroy, input, one_of, optional_out};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
@@ -146,8 +146,8 @@ pub unsafe extern "C" fn hipcl_cgemm(
         let (op_a, op_b) = (operation(op_a, "op_a")?, operation(op_b, "op_b")?);
         // SAFETY: the C caller's numbers.
         let (alpha, beta) = unsafe { (number(alpha, "alpha")?, number(beta, "beta")?) };
-        let (a, b) = (BufferObject::reader(a, "a")?, BufferObject::reader(b, "b")?);
-        let mut c = BufferObject::writer(c, "c")?;
+        let (a, b) = (BufferReader::of(a, "a")?, BufferReader::of(b, "b")?);
+        let mut c = BufferWriter::of(c, "c")?;
         let (a_rows, a_cols) = stored(op_a, m, k);
         let (b_rows, b_cols) = stored(op_b, k, n);
         let a = Matrix::new(Numbers(&a), a_rows, a_cols, lda).at(a_offset);
@@ -213,8 +213,8 @@ pub unsafe extern "C" fn hipcl_cgemm_strided_batched(
         let (op_a, op_b) = (operation(op_a, "op_a")?, operation(op_b, "op_b")?);
         // SAFETY: the C caller's numbers.
         let (alpha, beta) = unsafe { (number(alpha, "alpha")?, number(beta, "beta")?) };
-        let (a, b) = (BufferObject::reader(a, "a")?, BufferObject::reader(b, "b")?);
-        let mut c = BufferObject::writer(c, "c")?;
+        let (a, b) = (BufferReader::of(a, "a")?, BufferReader::of(b, "b")?);
+        let mut c = BufferWriter::of(c, "c")?;
         let (a_rows, a_cols) = stored(op_a, m, k);
         let (b_rows, b_cols) = stored(op_b, k, n);
         let a = Matrix::new(Numbers(&a), a_rows, a_cols, lda).at(a_offset);
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn hipcl_cinverse_hermitian(
         let place = unsafe { optional_out(failed, "failed") }?;
         let blas = BlasObject::of(blas, "blas")?;
         let fill = one_of(fill, &FILLS, "fill", "HIPCL_FILL_UPPER, HIPCL_FILL_LOWER")?;
-        let mut a = BufferObject::writer(a, "a")?;
+        let mut a = BufferWriter::of(a, "a")?;
         let stride = if count == 1 { 0 } else { a_stride };
         let a: Batch<_> = Matrix::new(NumbersMut(&mut a), n, n, lda)
             .at(a_offset)

@@ -9,11 +9,11 @@ use clmgr::SvmGrain;
 use interop::{MemoryFacts, Shared};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::call::{Out, VersionedOut, call, one_of, refused, versioned};
+use crate::call::{Out, VersionedOut, call, one_of, versioned};
 use crate::failure::Failure;
-use crate::handle::{Kind, Object, object};
-use crate::lend::{Lend, Reader, Refusal, Writer};
-use crate::status::hipcl_status;
+use crate::handle::{Object, object};
+use crate::lend::{Lend, Reader, Writer};
+use crate::status::{HIPCL_ERROR_BUSY, hipcl_status};
 use crate::values::{
     _cl_mem, grade_number, hipcl_grade, hipcl_residency, hipcl_route, residency_number, route, route_number,
 };
@@ -26,8 +26,7 @@ pub type hipcl_buffer = *mut hipcl_buffer_s;
 /// The memory of a buffer, in bytes.
 pub(crate) type Memory = Shared<u8>;
 
-/// A user of the memory holds the object itself, so that a call counts one reference. An open access for writing leaves
-/// what is known about the memory, because other calls cannot ask the memory then.
+/// An open access for writing leaves what is known about the memory, because other calls cannot ask the memory then.
 pub(crate) type BufferObject = Lend<Memory, Option<Known>>;
 pub(crate) type BufferReader = Reader<Memory, Option<Known>>;
 pub(crate) type BufferWriter = Writer<Memory, Option<Known>>;
@@ -38,20 +37,6 @@ object!(BufferObject, hipcl_buffer_s, Buffer);
 pub(crate) struct Known {
     pub(crate) bytes: usize,
     pub(crate) facts: MemoryFacts,
-}
-
-impl BufferObject {
-    /// Shared use of a buffer's memory.
-    pub(crate) fn reader(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferReader, Failure> {
-        let lent = Self::of(buffer, argument)?.read();
-        lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
-    }
-
-    /// Exclusive use of a buffer's memory.
-    pub(crate) fn writer(buffer: hipcl_buffer, argument: &'static str) -> Result<BufferWriter, Failure> {
-        let lent = Self::of(buffer, argument)?.write();
-        lent.map_err(|refusal| refused(refusal, argument, Kind::Buffer.name()))
-    }
 }
 
 /// The granularity of shared virtual memory: one of HIPCL_SVM_...
@@ -315,11 +300,7 @@ pub unsafe extern "C" fn hipcl_buffer_adopt_fd(
 #[must_use]
 pub extern "C" fn hipcl_buffer_destroy(buffer: hipcl_buffer) -> hipcl_status {
     call("hipcl_buffer_destroy", || {
-        let object = BufferObject::of(buffer, "buffer")?;
-        // From here on no call gets the memory, not even one that has looked the handle up already.
-        let closed = object.close();
-        let memory = closed.map_err(|refusal| refused(refusal, "buffer", Kind::Buffer.name()))?;
-        BufferObject::retire(buffer, "buffer")?;
+        let memory = BufferObject::take(buffer, "buffer")?.into_inner();
         memory.close().map_err(|error| {
             let mut failure = Failure::from(error);
             failure.text += "; a device may still use the memory, which is kept: neither free nor reuse it";
@@ -357,20 +338,20 @@ pub unsafe extern "C" fn hipcl_buffer_get_info(buffer: hipcl_buffer, info: *mut 
 }
 
 fn known(buffer: hipcl_buffer) -> Result<Known, Failure> {
-    let object = BufferObject::of(buffer, "buffer")?;
-    let refusal = match Arc::clone(&object).read() {
+    let failure = match BufferReader::of(buffer, "buffer") {
         Ok(memory) => {
             return Ok(Known {
                 bytes: memory.len(),
                 facts: memory.facts(),
             });
         }
-        Err(refusal) => refusal,
+        Err(failure) => failure,
     };
-    match object.note() {
-        Some(known) if refusal == Refusal::Busy => Ok(known),
-        _ => Err(refused(refusal, "buffer", Kind::Buffer.name())),
-    }
+    let note = match failure.status {
+        HIPCL_ERROR_BUSY => BufferObject::of(buffer, "buffer")?.note(),
+        _ => None,
+    };
+    note.ok_or(failure)
 }
 
 /// Exports the memory as a plain file descriptor, for another library, or for another process that receives it over a
@@ -400,7 +381,7 @@ pub unsafe extern "C" fn hipcl_buffer_export_fd(
         fd.preset(-1);
         // SAFETY: the C caller's places for two sizes.
         let (offset, bytes) = unsafe { (Out::new(offset, "offset")?, Out::new(bytes, "bytes")?) };
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
+        let mut memory = BufferWriter::of(buffer, "buffer")?;
         // SAFETY: the header demands of the C caller what this demands.
         let exported = unsafe { memory.export_fd() }?;
         fd.set(exported.fd.into_raw_fd());

@@ -2,12 +2,10 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use crate::failure::Failure;
 use crate::handle::Object;
-use crate::lend::Refusal;
-use crate::status::{HIPCL_ERROR_BUSY, HIPCL_ERROR_PANIC, HIPCL_ERROR_STALE_HANDLE, HIPCL_SUCCESS, fail, hipcl_status};
+use crate::status::{HIPCL_ERROR_PANIC, HIPCL_SUCCESS, fail, hipcl_status};
 
 /// Runs the body of an exported function. Nothing unwinds out of it, and a failure becomes the thread's last error.
 #[inline]
@@ -311,23 +309,6 @@ pub(crate) unsafe fn optional_text<'a>(
     unsafe { text(place, argument) }.map(Some)
 }
 
-/// That an argument's object is in use, or was destroyed while the call looked at it.
-pub(crate) fn refused(refusal: Refusal, argument: &str, kind: &str) -> Failure {
-    match refusal {
-        Refusal::Busy => Failure::new(
-            HIPCL_ERROR_BUSY,
-            format!(
-                "`{argument}` is in use: by an open access (hipcl_access_end ends it), by another operand of this call, \
-                 or by a call on another thread"
-            ),
-        ),
-        Refusal::Closed => Failure::new(
-            HIPCL_ERROR_STALE_HANDLE,
-            format!("`{argument}` is a {kind} that was destroyed; do not use it any more"),
-        ),
-    }
-}
-
 /// The name of a value in one of the header's lists.
 pub(crate) fn one_of<T: Copy>(value: i32, list: &[(i32, T)], argument: &str, names: &str) -> Result<T, Failure> {
     let found = list.iter().find(|(number, _)| *number == value);
@@ -338,11 +319,7 @@ pub(crate) fn one_of<T: Copy>(value: i32, list: &[(i32, T)], argument: &str, nam
 
 /// Drops an object that C code destroys.
 pub(crate) fn destroy<T: Object>(function: &'static str, handle: *mut T::Raw, argument: &'static str) -> hipcl_status {
-    call(function, || {
-        let object: Arc<T> = T::retire(handle, argument)?;
-        drop(object);
-        Ok(())
-    })
+    call(function, || T::retire(handle, argument))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use hip::{DeviceMemory, DeviceMemoryMut, DeviceSlice, DeviceSliceMut, Stream};
 use interop::{Bridge, Category, StreamFft};
 
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::buffer::{BufferObject, Memory, hipcl_buffer};
+use crate::buffer::{BufferReader, BufferWriter, Memory, hipcl_buffer};
 use crate::call::{Out, VersionedOut, call, destroy, one_of, slice, versioned, versioned_input};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
@@ -242,14 +242,14 @@ pub extern "C" fn hipcl_fft_enqueue_on_queue(
         let queue = QueueObject::of(queue, "queue")?;
         let direction = self::direction(direction)?;
         if input == output {
-            let mut memory = BufferObject::writer(input, "input")?;
+            let mut memory = BufferWriter::of(input, "input")?;
             fft.check_in_place(&memory)?;
             let guard = memory.cl_mut(&queue.0)?;
             // SAFETY: the buffer is granted to this queue, is long enough, and its drop waits for the work.
             return fft.counted(|| unsafe { fft.plan.enqueue(&queue.0, direction, guard.arg(), guard.arg()) });
         }
-        let from = BufferObject::reader(input, "input")?;
-        let mut to = BufferObject::writer(output, "output")?;
+        let from = BufferReader::of(input, "input")?;
+        let mut to = BufferWriter::of(output, "output")?;
         check(&from, fft.plan.input(), "input")?;
         check(&to, fft.plan.output(), "output")?;
         let from = from.cl(&queue.0)?;
@@ -293,14 +293,14 @@ pub extern "C" fn hipcl_fft_enqueue_on_stream(
             }
         };
         if input == output {
-            let mut memory = BufferObject::writer(input, "input")?;
+            let mut memory = BufferWriter::of(input, "input")?;
             fft.check_in_place(&memory)?;
             let bytes = fft.plan.input().bytes();
             let numbers = memory.write_on(stream)?.split_at_mut(bytes)?.0.cast()?;
             return fft.counted(|| loaded.enqueue_in_place(stream, direction, numbers));
         }
-        let from = BufferObject::reader(input, "input")?;
-        let mut to = BufferObject::writer(output, "output")?;
+        let from = BufferReader::of(input, "input")?;
+        let mut to = BufferWriter::of(output, "output")?;
         check(&from, fft.plan.input(), "input")?;
         check(&to, fft.plan.output(), "output")?;
         let (from, to) = (from.read_on(stream)?, to.write_on(stream)?);

@@ -1,19 +1,16 @@
-//! Handles: numbers that C code holds in the place of objects, and the tables that know what they stand for.
+//! Handles: numbers that C code holds in the place of objects.
 //!
 //! | bits 63 to 56 | 55 to 24 | 23 to 0 |
 //! |---|---|---|
-//! | kind | generation | index of the slot in the kind's table |
+//! | kind | generation | index of the slot in the kind's [`Table`] |
 //!
 //! A handle is never dereferenced. A lookup compares its kind with the kind that the call takes, and its generation with
 //! that of the slot, which grows when an object is destroyed: a handle of a destroyed object, or of another kind, is an
 //! error and never another object. The kind's highest bit is set, so a handle is no address that a program can have.
 
-use std::sync::Arc;
-
-use parking_lot::RwLock;
-
 use crate::failure::Failure;
-use crate::status::{HIPCL_ERROR_HANDLE, HIPCL_ERROR_STALE_HANDLE};
+use crate::status::{HIPCL_ERROR_BUSY, HIPCL_ERROR_HANDLE, HIPCL_ERROR_LIMIT, HIPCL_ERROR_STALE_HANDLE};
+use crate::table::{Alone, Held, INDEX_BITS, Miss, Place, Table};
 
 /// What a handle stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +62,7 @@ impl Kind {
     }
 
     fn of(handle: u64) -> Option<Self> {
-        let kind = (handle >> 56) as u8;
+        let kind = (handle >> KIND_SHIFT) as u8;
         Self::ALL.into_iter().find(|known| *known as u8 == kind)
     }
 }
@@ -78,20 +75,44 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
 
     fn table() -> &'static Table<Self>;
 
-    /// The object of this argument.
-    fn of(handle: *mut Self::Raw, argument: &'static str) -> Result<Arc<Self>, Failure> {
-        Self::table().get(handle.addr() as u64, argument)
+    /// The object of this argument, for as long as the result lives.
+    #[inline]
+    fn of(handle: *mut Self::Raw, argument: &'static str) -> Result<Held<Self>, Failure> {
+        find::<Self, _>(handle, argument, |place| Self::table().hold(place))
+    }
+
+    /// As [`of`](Self::of), but refused while another call or access has the object [`alone`](Self::alone).
+    #[inline]
+    fn shared(handle: *mut Self::Raw, argument: &'static str) -> Result<Held<Self>, Failure> {
+        find::<Self, _>(handle, argument, |place| Self::table().share(place))
+    }
+
+    /// The object of this argument, which no other call or access has.
+    #[inline]
+    fn alone(handle: *mut Self::Raw, argument: &'static str) -> Result<Alone<Self>, Failure> {
+        find::<Self, _>(handle, argument, |place| Self::table().alone(place))
     }
 
     /// A handle of a new object.
     fn publish(self) -> Result<*mut Self::Raw, Failure> {
-        let handle = Self::table().insert(Arc::new(self))?;
-        Ok(std::ptr::without_provenance_mut(handle as usize))
+        let place = Self::table().insert(self).ok_or_else(|| {
+            let (most, name) = (1 << INDEX_BITS, Self::KIND.name());
+            let text = format!("{most} objects of type {name} are alive, the most that there can be; destroy some");
+            Failure::new(HIPCL_ERROR_LIMIT, text)
+        })?;
+        let handle =
+            (Self::KIND as usize) << KIND_SHIFT | (place.generation as usize) << INDEX_BITS | place.index as usize;
+        Ok(std::ptr::without_provenance_mut(handle))
     }
 
-    /// Takes the object out of its table. It lives until calls that have it are over.
-    fn retire(handle: *mut Self::Raw, argument: &'static str) -> Result<Arc<Self>, Failure> {
-        Self::table().remove(handle.addr() as u64, argument)
+    /// Makes the handle stale. The object is dropped once no call and no access has it.
+    fn retire(handle: *mut Self::Raw, argument: &'static str) -> Result<(), Failure> {
+        find::<Self, _>(handle, argument, |place| Self::table().retire(place))
+    }
+
+    /// Makes the handle stale and takes its object, which no call and no access has.
+    fn take(handle: *mut Self::Raw, argument: &'static str) -> Result<Self, Failure> {
+        find::<Self, _>(handle, argument, |place| Self::table().take(place))
     }
 }
 
@@ -105,8 +126,8 @@ macro_rules! object {
             type Raw = $raw;
             const KIND: $crate::handle::Kind = $crate::handle::Kind::$kind;
 
-            fn table() -> &'static $crate::handle::Table<Self> {
-                static TABLE: $crate::handle::Table<$object> = $crate::handle::Table::new();
+            fn table() -> &'static $crate::table::Table<Self> {
+                static TABLE: $crate::table::Table<$object> = $crate::table::Table::new();
                 &TABLE
             }
         }
@@ -114,95 +135,44 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-const INDEX_BITS: u32 = 24;
-const MOST: usize = 1 << INDEX_BITS;
+const KIND_SHIFT: u32 = 56;
 
-/// The objects of one kind.
-pub(crate) struct Table<T> {
-    slots: RwLock<Slots<T>>,
+/// What `look` finds at the place of a handle.
+#[inline]
+fn find<T: Object, R>(
+    handle: *mut T::Raw,
+    argument: &'static str,
+    look: impl FnOnce(Place) -> Result<R, Miss>,
+) -> Result<R, Failure> {
+    let number = handle.addr();
+    let found = match number >> KIND_SHIFT == T::KIND as usize {
+        true => look(Place {
+            index: (number & ((1 << INDEX_BITS) - 1)) as u32,
+            generation: (number >> INDEX_BITS) as u32,
+        }),
+        false => Err(Miss::Unknown),
+    };
+    found.map_err(|miss| missed::<T>(miss, number as u64, argument))
 }
 
-struct Slots<T> {
-    slots: Vec<Slot<T>>,
-    /// Empty slots. One whose generations are used up is not among them: no handle is ever given twice.
-    free: Vec<usize>,
-}
-
-struct Slot<T> {
-    generation: u32,
-    object: Option<Arc<T>>,
-}
-
-impl<T: Object> Table<T> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            slots: RwLock::new(Slots {
-                slots: Vec::new(),
-                free: Vec::new(),
-            }),
-        }
-    }
-
-    fn insert(&self, object: Arc<T>) -> Result<u64, Failure> {
-        let mut slots = self.slots.write();
-        let index = match slots.free.pop() {
-            Some(index) => index,
-            None if slots.slots.len() < MOST => {
-                slots.slots.push(Slot {
-                    generation: 0,
-                    object: None,
-                });
-                slots.slots.len() - 1
-            }
-            None => {
-                let name = T::KIND.name();
-                return Err(Failure::new(
-                    crate::status::HIPCL_ERROR_LIMIT,
-                    format!("{MOST} objects of type {name} are alive, the most that there can be; destroy some"),
-                ));
-            }
-        };
-        let slot = &mut slots.slots[index];
-        slot.object = Some(object);
-        Ok(u64::from(T::KIND as u8) << 56 | u64::from(slot.generation) << INDEX_BITS | index as u64)
-    }
-
-    fn get(&self, handle: u64, argument: &'static str) -> Result<Arc<T>, Failure> {
-        let (index, generation) = place::<T>(handle, argument)?;
-        let slots = self.slots.read();
-        match slots.slots.get(index) {
-            Some(Slot {
-                generation: current,
-                object: Some(object),
-            }) if *current == generation => Ok(Arc::clone(object)),
-            Some(slot) if generation <= slot.generation => Err(stale::<T>(argument)),
-            _ => Err(unknown::<T>(handle, argument)),
-        }
-    }
-
-    fn remove(&self, handle: u64, argument: &'static str) -> Result<Arc<T>, Failure> {
-        let (index, generation) = place::<T>(handle, argument)?;
-        let mut slots = self.slots.write();
-        let slot = match slots.slots.get_mut(index) {
-            Some(slot) if slot.generation == generation && slot.object.is_some() => slot,
-            Some(slot) if generation <= slot.generation => return Err(stale::<T>(argument)),
-            _ => return Err(unknown::<T>(handle, argument)),
-        };
-        let object = slot.object.take().ok_or_else(|| stale::<T>(argument))?;
-        if let Some(next) = slot.generation.checked_add(1) {
-            slot.generation = next;
-            slots.free.push(index);
-        }
-        Ok(object)
+#[cold]
+fn missed<T: Object>(miss: Miss, handle: u64, argument: &str) -> Failure {
+    match miss {
+        Miss::Stale => stale::<T>(argument),
+        Miss::Unknown => unknown::<T>(handle, argument),
+        Miss::Busy => busy(argument),
     }
 }
 
-/// Slot and generation of a handle of this kind.
-fn place<T: Object>(handle: u64, argument: &'static str) -> Result<(usize, u32), Failure> {
-    if handle >> 56 != u64::from(T::KIND as u8) {
-        return Err(unknown::<T>(handle, argument));
-    }
-    Ok((handle as usize & (MOST - 1), (handle >> INDEX_BITS) as u32))
+/// That an argument's object is in use.
+fn busy(argument: &str) -> Failure {
+    Failure::new(
+        HIPCL_ERROR_BUSY,
+        format!(
+            "`{argument}` is in use: by an open access (hipcl_access_end ends it), by another operand of this call, or by a \
+             call on another thread"
+        ),
+    )
 }
 
 fn stale<T: Object>(argument: &str) -> Failure {
@@ -238,7 +208,7 @@ mod tests {
     enum OtherRaw {}
     object!(Other, OtherRaw, Fft);
 
-    fn status(result: Result<Arc<Number>, Failure>) -> (i32, String) {
+    fn status<T>(result: Result<T, Failure>) -> (i32, String) {
         let failure = result.err().expect("a refusal");
         (failure.status, failure.text)
     }
@@ -248,7 +218,7 @@ mod tests {
         let (one, two) = (Number(1).publish().ok().unwrap(), Number(2).publish().ok().unwrap());
         assert_eq!(Number::of(one, "x").ok().unwrap().0, 1);
         assert_eq!(Number::of(two, "x").ok().unwrap().0, 2);
-        assert_eq!(Number::retire(one, "x").ok().unwrap().0, 1);
+        assert!(Number::retire(one, "x").is_ok());
         assert_eq!(status(Number::of(one, "x")).0, HIPCL_ERROR_STALE_HANDLE);
         assert_eq!(status(Number::retire(one, "x")).0, HIPCL_ERROR_STALE_HANDLE);
         // The slot's next object has another handle.
@@ -262,8 +232,29 @@ mod tests {
     fn an_object_lives_until_the_last_call_that_has_it_is_over() {
         let handle = Number(7).publish().ok().unwrap();
         let held = Number::of(handle, "x").ok().unwrap();
-        drop(Number::retire(handle, "x").ok().unwrap());
+        assert!(Number::retire(handle, "x").is_ok());
         assert_eq!(held.0, 7);
+        let lent = Number(8).publish().ok().unwrap();
+        let alone = Number::alone(lent, "x").ok().unwrap();
+        assert!(Number::retire(lent, "x").is_ok());
+        assert_eq!(alone.0, 8);
+    }
+
+    #[test]
+    fn who_is_refused_an_object_in_use_is_told_so() {
+        let handle = Number(9).publish().ok().unwrap();
+        let alone = Number::alone(handle, "x").ok().unwrap();
+        for refused in [
+            status(Number::shared(handle, "x")),
+            status(Number::alone(handle, "x")),
+            status(Number::take(handle, "x")),
+        ] {
+            assert_eq!(refused.0, HIPCL_ERROR_BUSY);
+            assert!(refused.1.starts_with("`x` is in use"), "{}", refused.1);
+        }
+        drop(alone);
+        assert_eq!(Number::take(handle, "x").ok().unwrap().0, 9);
+        assert_eq!(status(Number::take(handle, "x")).0, HIPCL_ERROR_STALE_HANDLE);
     }
 
     #[test]
@@ -284,19 +275,6 @@ mod tests {
             let invented = std::ptr::without_provenance_mut(invented);
             assert_eq!(status(Number::of(invented, "x")).0, HIPCL_ERROR_HANDLE);
         }
-    }
-
-    #[test]
-    fn a_slot_whose_generations_are_used_up_is_not_used_again() {
-        let table = Table::<Other>::new();
-        let first = table.insert(Arc::new(Other)).ok().unwrap();
-        table.slots.write().slots[0].generation = u32::MAX;
-        let last = first | u64::from(u32::MAX) << INDEX_BITS;
-        assert!(table.get(last, "x").is_ok());
-        assert!(table.remove(last, "x").is_ok());
-        let next = table.insert(Arc::new(Other)).ok().unwrap();
-        assert_eq!(next & (MOST as u64 - 1), 1);
-        assert!(table.get(last, "x").is_err());
     }
 
     #[test]

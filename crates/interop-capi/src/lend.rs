@@ -1,69 +1,39 @@
 //! A value that is lent out, to many readers or one writer, for longer than a scope.
 //!
-//! C has no borrows: what Rust's compiler refuses, this refuses when it happens. It never waits, because a caller that
-//! holds an open access and asks for a second one would wait for itself.
+//! C has no borrows: what Rust's compiler refuses, the table of the objects refuses when it happens. It never waits, because
+//! a caller that holds an open access and asks for a second one would wait for itself.
 
 use std::cell::UnsafeCell;
-use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-/// The state of a value that one borrower may write.
-const WRITER: u32 = u32::MAX;
-/// The state of a value that is lent no more.
-const CLOSED: u32 = u32::MAX - 1;
-/// More readers than any program has; beyond, a reader is refused like a writer.
-const MOST_READERS: u32 = u32::MAX / 2;
+use crate::failure::Failure;
+use crate::handle::Object;
+use crate::table::{Alone, Held};
 
-/// Why a value was not lent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// Someone has it who does not go together with this borrower.
-    Busy,
-    /// It was taken away for good.
-    Closed,
-}
-
-/// A value with a count of its borrowers, and what a writer leaves for others to know meanwhile.
+/// An object with a value that is reached through its [`Reader`]s or its one [`Writer`], and what a writer leaves for others
+/// to know meanwhile.
 pub(crate) struct Lend<T, N = ()> {
-    /// The number of readers, [`WRITER`] or [`CLOSED`].
-    state: AtomicU32,
     /// The default while there is no writer.
     note: Mutex<N>,
-    /// Gone once it was closed.
-    value: UnsafeCell<ManuallyDrop<T>>,
+    value: UnsafeCell<T>,
 }
 
-// SAFETY: as for `RwLock`: the value is reached by reference only through `Reader` and `Writer`, whose counts keep a
+// SAFETY: as for `RwLock`: the value is reached by reference only through `Reader` and `Writer`, of which the table keeps a
 // writer alone; `T: Send` lets a writer on another thread replace it, `T: Sync` lets readers share it.
 unsafe impl<T: Send + Sync, N: Send> Sync for Lend<T, N> {}
 
 impl<T, N: Default> Lend<T, N> {
     pub(crate) fn new(value: T) -> Self {
         Self {
-            state: AtomicU32::new(0),
             note: Mutex::default(),
-            value: UnsafeCell::new(ManuallyDrop::new(value)),
+            value: UnsafeCell::new(value),
         }
     }
 
-    /// Shared use, together with other readers.
-    pub(crate) fn read(self: Arc<Self>) -> Result<Reader<T, N>, Refusal> {
-        let more = |state| (state < MOST_READERS).then(|| state + 1);
-        match self.state.try_update(Ordering::Acquire, Ordering::Relaxed, more) {
-            Ok(_) => Ok(Reader(self)),
-            Err(CLOSED) => Err(Refusal::Closed),
-            Err(_) => Err(Refusal::Busy),
-        }
-    }
-
-    /// Use by one borrower alone.
-    pub(crate) fn write(self: Arc<Self>) -> Result<Writer<T, N>, Refusal> {
-        self.take(WRITER)?;
-        Ok(Writer(self))
+    pub(crate) fn into_inner(self) -> T {
+        self.value.into_inner()
     }
 
     /// What the writer has left.
@@ -73,58 +43,58 @@ impl<T, N: Default> Lend<T, N> {
     {
         self.note.lock().clone()
     }
-
-    /// Takes the value away from every later borrower, also from one that has the `Arc` already. Refused while it is
-    /// lent.
-    pub(crate) fn close(&self) -> Result<T, Refusal> {
-        self.take(CLOSED)?;
-        // SAFETY: the state was 0, so no borrower is left, and it never leaves `CLOSED`, so that none comes and nothing
-        // else takes or drops the value.
-        Ok(unsafe { ManuallyDrop::take(&mut *self.value.get()) })
-    }
-
-    fn take(&self, state: u32) -> Result<(), Refusal> {
-        match self
-            .state
-            .compare_exchange(0, state, Ordering::Acquire, Ordering::Relaxed)
-        {
-            Ok(_) => Ok(()),
-            Err(CLOSED) => Err(Refusal::Closed),
-            Err(_) => Err(Refusal::Busy),
-        }
-    }
-}
-
-impl<T, N> Drop for Lend<T, N> {
-    fn drop(&mut self) {
-        if *self.state.get_mut() != CLOSED {
-            // SAFETY: dropped once, here; only `close` takes the value elsewhere.
-            unsafe { ManuallyDrop::drop(self.value.get_mut()) }
-        }
-    }
 }
 
 /// Shared use of a value, which it keeps alive.
-pub(crate) struct Reader<T, N = ()>(Arc<Lend<T, N>>);
+pub(crate) struct Reader<T: Send + Sync + 'static, N: Send + 'static = ()>(Held<Lend<T, N>>);
 
 /// Exclusive use of a value, which it keeps alive.
-pub(crate) struct Writer<T, N: Default = ()>(Arc<Lend<T, N>>);
+pub(crate) struct Writer<T: Send + Sync + 'static, N: Default + Send + 'static = ()> {
+    lent: Alone<Lend<T, N>>,
+    has_left: bool,
+}
 
-impl<T, N> Reader<T, N> {
+impl<T: Send + Sync, N: Send> Reader<T, N>
+where
+    Lend<T, N>: Object,
+{
+    /// Together with other readers.
+    #[inline]
+    pub(crate) fn of(handle: *mut <Lend<T, N> as Object>::Raw, argument: &'static str) -> Result<Self, Failure> {
+        Ok(Self(Lend::shared(handle, argument)?))
+    }
+}
+
+impl<T: Send + Sync, N: Default + Send> Writer<T, N>
+where
+    Lend<T, N>: Object,
+{
+    /// As the only borrower.
+    #[inline]
+    pub(crate) fn of(handle: *mut <Lend<T, N> as Object>::Raw, argument: &'static str) -> Result<Self, Failure> {
+        Ok(Self {
+            lent: Lend::alone(handle, argument)?,
+            has_left: false,
+        })
+    }
+}
+
+impl<T: Send + Sync, N: Send> Reader<T, N> {
     /// The value, for as long as this reader lives, whatever the lifetime says.
     ///
     /// # Safety
     /// The reference, and all that borrows from it, is gone before this reader is dropped.
     pub(crate) unsafe fn extended<'a>(&self) -> &'a T {
-        // SAFETY: the count keeps writers away while this reader lives, and the `Arc` keeps the value in its place.
+        // SAFETY: the table keeps writers away while this reader lives, and the value in its place.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T, N: Default> Writer<T, N> {
+impl<T: Send + Sync, N: Default + Send> Writer<T, N> {
     /// Leaves this for others to know until the writer is dropped.
-    pub(crate) fn leave(&self, note: N) {
-        *self.0.note.lock() = note;
+    pub(crate) fn leave(&mut self, note: N) {
+        self.has_left = true;
+        *self.lent.note.lock() = note;
     }
 
     /// The value, for as long as this writer lives, whatever the lifetime says.
@@ -133,134 +103,128 @@ impl<T, N: Default> Writer<T, N> {
     /// The reference, and all that borrows from it, is gone before this writer is dropped, and no other reference is
     /// taken from this writer meanwhile.
     pub(crate) unsafe fn extended<'a>(&mut self) -> &'a mut T {
-        // SAFETY: this writer is the only borrower while it lives, and the `Arc` keeps the value in its place; the
-        // caller takes no second reference.
-        unsafe { &mut *self.0.value.get() }
+        // SAFETY: this writer is the only borrower while it lives, and the table keeps the value in its place; the caller
+        // takes no second reference.
+        unsafe { &mut *self.lent.value.get() }
     }
 }
 
-impl<T, N> Deref for Reader<T, N> {
+impl<T: Send + Sync, N: Send> Deref for Reader<T, N> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the count keeps writers away while this reader lives.
+        // SAFETY: the table keeps writers away while this reader lives.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T, N: Default> Deref for Writer<T, N> {
+impl<T: Send + Sync, N: Default + Send> Deref for Writer<T, N> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this writer is the only borrower, and is itself borrowed.
-        unsafe { &*self.0.value.get() }
+        unsafe { &*self.lent.value.get() }
     }
 }
 
-impl<T, N: Default> DerefMut for Writer<T, N> {
+impl<T: Send + Sync, N: Default + Send> DerefMut for Writer<T, N> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this writer is the only borrower, and is itself borrowed exclusively.
-        unsafe { &mut *self.0.value.get() }
+        unsafe { &mut *self.lent.value.get() }
     }
 }
 
-impl<T, N> Drop for Reader<T, N> {
-    fn drop(&mut self) {
-        // What this reader saw comes before what the next writer does.
-        self.0.state.fetch_sub(1, Ordering::Release);
-    }
-}
-
-impl<T, N: Default> Drop for Writer<T, N> {
+impl<T: Send + Sync, N: Default + Send> Drop for Writer<T, N> {
+    #[inline]
     fn drop(&mut self) {
         // Before the next writer comes.
-        *self.0.note.lock() = N::default();
-        // What this writer did is seen by the next borrower.
-        self.0.state.store(0, Ordering::Release);
+        if self.has_left {
+            *self.lent.note.lock() = N::default();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::handle::object;
+    use crate::status::{HIPCL_ERROR_BUSY, HIPCL_ERROR_STALE_HANDLE};
+
+    type Number = Lend<u32, Option<u8>>;
+    type NumberReader = Reader<u32, Option<u8>>;
+    type NumberWriter = Writer<u32, Option<u8>>;
+    pub(crate) enum NumberRaw {}
+    object!(Number, NumberRaw, Event);
+
+    fn published(value: u32) -> *mut NumberRaw {
+        Number::new(value).publish().ok().unwrap()
+    }
+
+    fn status<T>(result: Result<T, Failure>) -> Option<i32> {
+        result.err().map(|failure| failure.status)
+    }
 
     #[test]
     fn readers_share_and_a_writer_is_alone() {
-        let value = Arc::new(Lend::<_>::new(1));
+        let number = published(1);
         let (one, two) = (
-            Arc::clone(&value).read().ok().unwrap(),
-            Arc::clone(&value).read().ok().unwrap(),
+            NumberReader::of(number, "x").ok().unwrap(),
+            NumberReader::of(number, "x").ok().unwrap(),
         );
-        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
+        assert_eq!(status(NumberWriter::of(number, "x")), Some(HIPCL_ERROR_BUSY));
         assert_eq!(*one + *two, 2);
         drop(one);
-        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
+        assert_eq!(status(NumberWriter::of(number, "x")), Some(HIPCL_ERROR_BUSY));
         drop(two);
-        let mut writer = Arc::clone(&value).write().ok().unwrap();
+        let mut writer = NumberWriter::of(number, "x").ok().unwrap();
         *writer = 5;
-        assert_eq!(Arc::clone(&value).read().err(), Some(Refusal::Busy));
-        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Busy));
+        assert_eq!(status(NumberReader::of(number, "x")), Some(HIPCL_ERROR_BUSY));
+        assert_eq!(status(NumberWriter::of(number, "x")), Some(HIPCL_ERROR_BUSY));
         drop(writer);
-        assert_eq!(*Arc::clone(&value).read().ok().unwrap(), 5);
+        assert_eq!(*NumberReader::of(number, "x").ok().unwrap(), 5);
     }
 
     #[test]
     fn a_note_lasts_as_long_as_its_writer() {
-        let value = Arc::new(Lend::<u8, Option<u8>>::new(1));
-        let writer = Arc::clone(&value).write().ok().unwrap();
-        assert_eq!(value.note(), None);
+        let number = published(1);
+        let note = || Number::of(number, "x").ok().unwrap().note();
+        let mut writer = NumberWriter::of(number, "x").ok().unwrap();
+        assert_eq!(note(), None);
         writer.leave(Some(7));
-        assert_eq!(value.note(), Some(7));
+        assert_eq!(note(), Some(7));
         drop(writer);
-        assert_eq!(value.note(), None);
+        assert_eq!(note(), None);
     }
 
     #[test]
-    fn a_closed_value_is_not_lent_and_a_lent_value_cannot_be_closed() {
-        let value = Arc::new(Lend::<_>::new(()));
-        let reader = Arc::clone(&value).read().ok().unwrap();
-        assert_eq!(value.close(), Err(Refusal::Busy));
+    fn a_taken_value_is_not_lent_and_a_lent_value_cannot_be_taken() {
+        let number = published(3);
+        let reader = NumberReader::of(number, "x").ok().unwrap();
+        assert_eq!(status(Number::take(number, "x")), Some(HIPCL_ERROR_BUSY));
         drop(reader);
-        let writer = Arc::clone(&value).write().ok().unwrap();
-        assert_eq!(value.close(), Err(Refusal::Busy));
+        let writer = NumberWriter::of(number, "x").ok().unwrap();
+        assert_eq!(status(Number::take(number, "x")), Some(HIPCL_ERROR_BUSY));
         drop(writer);
-        assert_eq!(value.close(), Ok(()), "once");
-        assert_eq!(Arc::clone(&value).read().err(), Some(Refusal::Closed));
-        assert_eq!(Arc::clone(&value).write().err(), Some(Refusal::Closed));
-        assert_eq!(value.close(), Err(Refusal::Closed));
+        assert_eq!(Number::take(number, "x").ok().unwrap().into_inner(), 3);
+        assert_eq!(status(NumberReader::of(number, "x")), Some(HIPCL_ERROR_STALE_HANDLE));
+        assert_eq!(status(NumberWriter::of(number, "x")), Some(HIPCL_ERROR_STALE_HANDLE));
     }
 
     #[test]
-    fn who_closes_a_value_has_it_though_others_hold_the_cell() {
-        let value = Arc::new(Lend::<_>::new(Arc::new(())));
-        let looked_up = Arc::clone(&value);
-        let inner = value.close().ok().unwrap();
-        assert_eq!(Arc::strong_count(&inner), 1);
-        drop((value, looked_up));
-        assert_eq!(Arc::strong_count(&inner), 1, "not dropped a second time");
-        let unclosed = Lend::<_>::new(Arc::clone(&inner));
-        drop(unclosed);
-        assert_eq!(Arc::strong_count(&inner), 1, "dropped with its cell");
-    }
-
-    #[test]
-    fn writers_on_several_threads_lose_no_update() {
-        let value = Arc::new(Lend::<_>::new(0_u32));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let mut done = 0;
-                    while done < 1000 {
-                        if let Ok(mut writer) = Arc::clone(&value).write() {
-                            *writer += 1;
-                            done += 1;
-                        } else {
-                            std::thread::yield_now();
-                        }
-                    }
-                });
-            }
+    fn a_panic_gives_back_what_was_lent() {
+        let number = published(0);
+        let panicked = std::panic::catch_unwind(|| {
+            let mut writer = NumberWriter::of(number, "x").ok().unwrap();
+            writer.leave(Some(1));
+            *writer = 2;
+            panic!("planted");
         });
-        assert_eq!(*Arc::clone(&value).read().ok().unwrap(), 4000);
+        assert!(panicked.is_err());
+        assert_eq!(*NumberWriter::of(number, "x").ok().unwrap(), 2);
+        assert_eq!(Number::of(number, "x").ok().unwrap().note(), None);
+        assert!(Number::take(number, "x").is_ok());
     }
 }

@@ -17,8 +17,9 @@
 //!
 //! | module | what these share |
 //! |---|---|
-//! | `handle` | handles and the tables of objects behind them |
-//! | `lend` | who may use a buffer right now |
+//! | `handle` | handles, and what is said about one that cannot be used |
+//! | `table` | the objects behind them, and who holds each |
+//! | `lend` | shared and exclusive use of a buffer |
 //! | `call`, `failure` | the frame of every exported function: panics, errors, pointers |
 //! | `values` | named values, and types of OpenCL and HIP |
 //!
@@ -56,6 +57,7 @@ mod lend;
 mod program;
 mod queue;
 mod status;
+mod table;
 mod text;
 mod transfer;
 mod values;

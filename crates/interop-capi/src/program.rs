@@ -1,19 +1,20 @@
 //! OpenCL programs and kernels, on a queue or on a HIP stream.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use clmgr::{Arg, NdRange};
 use interop::{Bridge, ClGuard, ClGuardMut, HipGuard, HipGuardMut, StreamArg, StreamKernel, StreamProgram};
 
 use crate::access::{AccessObject, hipcl_access};
 use crate::bridge::{BridgeObject, hipcl_bridge};
-use crate::buffer::{BufferObject, BufferReader, BufferWriter, hipcl_buffer};
+use crate::buffer::{BufferReader, BufferWriter, hipcl_buffer};
 use crate::call::{Out, call, destroy, optional_text, slice, text, versioned, versioned_input, versioned_inputs};
 use crate::failure::Failure;
 use crate::handle::{Object, object};
 use crate::queue::{QueueObject, StreamObject, hipcl_queue, hipcl_stream};
 use crate::status::hipcl_status;
+use crate::table::Held;
 
 /// What a hipcl_program points to.
 pub enum hipcl_program_s {}
@@ -33,7 +34,7 @@ pub(crate) struct ProgramObject {
 object!(ProgramObject, hipcl_program_s, Program);
 
 pub(crate) struct KernelObject {
-    program: Arc<ProgramObject>,
+    program: Held<ProgramObject>,
     kernel: clmgr::Kernel,
     on_stream: OnceLock<StreamKernel>,
 }
@@ -281,7 +282,7 @@ unsafe fn read_range(range: *const hipcl_range) -> Result<NdRange, Failure> {
 enum Operand<'a> {
     Read(BufferReader),
     Write(BufferWriter),
-    Access(Arc<AccessObject>),
+    Access(Held<AccessObject>),
     Value(&'a [u8]),
     Local(usize),
 }
@@ -326,8 +327,8 @@ impl<'a> Operand<'a> {
     /// As [`list`](Self::list), for this argument.
     unsafe fn of(argument: &hipcl_arg) -> Result<Self, Failure> {
         Ok(match argument.kind {
-            HIPCL_ARG_READ => Self::Read(BufferObject::reader(argument.buffer, "buffer")?),
-            HIPCL_ARG_WRITE => Self::Write(BufferObject::writer(argument.buffer, "buffer")?),
+            HIPCL_ARG_READ => Self::Read(BufferReader::of(argument.buffer, "buffer")?),
+            HIPCL_ARG_WRITE => Self::Write(BufferWriter::of(argument.buffer, "buffer")?),
             HIPCL_ARG_ACCESS => Self::Access(AccessObject::of(argument.access, "access")?),
             HIPCL_ARG_VALUE if argument.bytes > MOST_VALUE => {
                 return Err(Failure::argument(format!(

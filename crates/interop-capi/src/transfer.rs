@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use clmgr::Event;
 
-use crate::buffer::{BufferObject, hipcl_buffer, not_null};
+use crate::buffer::{BufferReader, BufferWriter, hipcl_buffer, not_null};
 use crate::call::{Out, call, optional_out, slice, slice_mut};
 use crate::event::{EventObject, hipcl_event};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ use crate::status::hipcl_status;
 #[must_use]
 pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const c_void, bytes: usize) -> hipcl_status {
     call("hipcl_buffer_upload", || {
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
+        let mut memory = BufferWriter::of(buffer, "buffer")?;
         same_length(bytes, memory.len())?;
         // SAFETY: the C caller's bytes.
         let data = unsafe { slice::<u8>(data.cast(), bytes, "data") }?;
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload(buffer: hipcl_buffer, data: *const 
 #[must_use]
 pub unsafe extern "C" fn hipcl_buffer_download(buffer: hipcl_buffer, data: *mut c_void, bytes: usize) -> hipcl_status {
     call("hipcl_buffer_download", || {
-        let memory = BufferObject::reader(buffer, "buffer")?;
+        let memory = BufferReader::of(buffer, "buffer")?;
         same_length(bytes, memory.len())?;
         // SAFETY: the C caller's memory.
         let data = unsafe { slice_mut(data, bytes, "data") }?;
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload_at(
     bytes: usize,
 ) -> hipcl_status {
     call("hipcl_buffer_upload_at", || {
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
+        let mut memory = BufferWriter::of(buffer, "buffer")?;
         check_part(offset, bytes, memory.len())?;
         // SAFETY: the C caller's bytes.
         let data = unsafe { slice::<u8>(data.cast(), bytes, "data") }?;
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn hipcl_buffer_download_at(
     bytes: usize,
 ) -> hipcl_status {
     call("hipcl_buffer_download_at", || {
-        let memory = BufferObject::reader(buffer, "buffer")?;
+        let memory = BufferReader::of(buffer, "buffer")?;
         check_part(offset, bytes, memory.len())?;
         // SAFETY: the C caller's memory.
         let data = unsafe { slice_mut(data, bytes, "data") }?;
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn hipcl_buffer_upload_on_queue(
         // SAFETY: null or the C caller's place for a handle.
         let place = unsafe { optional_out(event, "event") }?;
         let queue = QueueObject::of(queue, "queue")?;
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
+        let mut memory = BufferWriter::of(buffer, "buffer")?;
         check_part(offset, bytes, memory.len())?;
         not_null(data.is_null(), "data")?;
         // SAFETY: the C caller's bytes, which stay until the event has ended by the header's demand.
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn hipcl_buffer_download_on_queue(
         // SAFETY: null or the C caller's place for a handle.
         let place = unsafe { optional_out(event, "event") }?;
         let queue = QueueObject::of(queue, "queue")?;
-        let memory = BufferObject::reader(buffer, "buffer")?;
+        let memory = BufferReader::of(buffer, "buffer")?;
         check_part(offset, bytes, memory.len())?;
         not_null(data.is_null(), "data")?;
         // SAFETY: the C caller's memory, which is left alone until the event has ended by the header's demand.
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn hipcl_buffer_fill_on_queue(
         // SAFETY: null or the C caller's place for a handle.
         let place = unsafe { optional_out(event, "event") }?;
         let queue = QueueObject::of(queue, "queue")?;
-        let mut memory = BufferObject::writer(buffer, "buffer")?;
+        let mut memory = BufferWriter::of(buffer, "buffer")?;
         check_part(offset, bytes, memory.len())?;
         if !matches!(pattern_bytes, 1 | 2 | 4 | 8 | 16) {
             return Err(Failure::argument(format!(
@@ -254,8 +254,8 @@ pub unsafe extern "C" fn hipcl_buffer_copy_on_queue(
         // SAFETY: null or the C caller's place for a handle.
         let place = unsafe { optional_out(event, "event") }?;
         let queue = QueueObject::of(queue, "queue")?;
-        let from = BufferObject::reader(source, "source")?;
-        let mut to = BufferObject::writer(target, "target")?;
+        let from = BufferReader::of(source, "source")?;
+        let mut to = BufferWriter::of(target, "target")?;
         check_part(source_offset, bytes, from.len())?;
         check_part(target_offset, bytes, to.len())?;
         let range = source_offset..source_offset + bytes;
