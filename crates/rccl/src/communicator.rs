@@ -124,8 +124,9 @@ impl Communicator {
     ///
     /// Each launch of the graph makes its calls again, so what holds for calls holds for launches: each rank launches a
     /// graph with equal calls, in the same order among its other calls. A call is in a graph on all ranks or on none, and
-    /// the calls of a communicator in one [group](Library::group) are in one graph. A thread that has several ranks may
-    /// hang with NCCL, because a launch may wait for the other GPUs: give each rank its own thread or process.
+    /// the calls of a communicator in one [group](Library::group) are in one graph. A thread that has several ranks
+    /// hangs with NCCL, whose first calls wait for the other ranks, in a capture too, as a launch may: give each rank its
+    /// own thread or process.
     ///
     /// Slices for [`GraphExec::launch`](hip::GraphExec::launch) show all memory that the calls use. The communicator is
     /// kept by the graph and what is instantiated from it. Their drop watches launches as [`wait`](Self::wait) does, and

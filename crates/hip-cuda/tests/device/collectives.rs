@@ -189,25 +189,39 @@ fn ranks_of_one_color_are_a_communicator() {
     }
 }
 
-/// The sum over `ranks` of what is there, twice: by a graph on each device, launched by a thread each.
-fn captured_sums(bench: &Bench, ranks: &[Communicator]) {
+/// What `record` queues for each rank, as a graph. Each has its thread: the first call of a kind waits for the other ranks.
+fn captured<M: Send>(
+    ranks: &mut [Communicator],
+    streams: &[Stream],
+    memory: impl Iterator<Item = M>,
+    record: impl Fn(usize, &Communicator, M, &Stream) -> rccl::Result<()> + Sync,
+) -> Vec<hip::GraphExec> {
+    std::thread::scope(|scope| {
+        let each = ranks.iter_mut().zip(streams).zip(memory).enumerate();
+        let threads = each.map(|(at, ((rank, stream), memory))| {
+            let record = &record;
+            scope.spawn(move || {
+                let graph = rank.capture(stream, |stream| record(at, rank, memory, stream));
+                graph.unwrap().instantiate().unwrap()
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// The sum over `ranks` of what is there, twice: by a graph on each device, recorded and launched by a thread each.
+fn captured_sums(devices: &[Device], streams: &[Stream], ranks: &mut [Communicator]) {
     const LEN: usize = 1000;
     let count = ranks.len();
-    let (devices, streams) = (&bench.devices[..count], &bench.streams[..count]);
     let mut memory: Vec<DeviceBuffer<i64>> = devices.iter().map(|device| device.alloc(LEN).unwrap()).collect();
     let mut sums: Vec<DeviceBuffer<i64>> = devices.iter().map(|device| device.alloc_zeroed(LEN).unwrap()).collect();
-    let graphs = (0..count).map(|at| {
-        let (rank, memory, sum) = (&ranks[at], &memory[at], &mut sums[at]);
-        let graph = rank.capture(&streams[at], |stream| {
-            sum.on_mut(stream)?.fill_zero()?;
-            rank.all_reduce(memory, &mut *sum, ReduceOp::Sum, stream)?;
-            rank.all_reduce_in_place(&mut *sum, ReduceOp::Sum, stream)
-        });
-        let graph = graph.unwrap();
-        assert!(graph.node_count().unwrap() >= 2);
-        graph.instantiate().unwrap()
+    let buffers = memory.iter().zip(&mut sums);
+    let graphs = captured(ranks, streams, buffers, |_, rank, (memory, sum), stream| {
+        sum.on_mut(stream)?.fill_zero()?;
+        rank.all_reduce(memory, &mut *sum, ReduceOp::Sum, stream)?;
+        rank.all_reduce_in_place(&mut *sum, ReduceOp::Sum, stream)
     });
-    let graphs: Vec<_> = graphs.collect();
     for launch in 0..5 {
         std::thread::scope(|scope| {
             for (at, (memory, sum)) in memory.iter_mut().zip(&mut sums).enumerate() {
@@ -232,34 +246,36 @@ fn captured_sums(bench: &Bench, ranks: &[Communicator]) {
 #[test]
 fn captured_sums_of_one_rank_are_made_by_each_launch() {
     let Some(bench) = bench() else { return };
-    let alone = Communicator::all(&bench.library, &bench.devices[..1]).unwrap();
-    captured_sums(&bench, &alone);
+    let mut alone = Communicator::all(&bench.library, &bench.devices[..1]).unwrap();
+    captured_sums(&bench.devices[..1], &bench.streams[..1], &mut alone);
 }
 
 #[test]
 fn captured_sums_of_all_ranks_are_made_by_each_launch() {
-    let Some(bench) = bench() else { return };
-    captured_sums(&bench, &bench.ranks);
+    let Some(mut bench) = bench() else { return };
+    captured_sums(&bench.devices, &bench.streams, &mut bench.ranks);
 }
 
 #[test]
 fn captured_messages_go_around_with_each_launch() {
-    let Some(bench) = bench() else { return };
-    let (ranks, streams, count) = (&bench.ranks, &bench.streams, bench.ranks.len());
+    let Some(mut bench) = bench() else { return };
+    let count = bench.ranks.len();
     let mut tokens = bench.filled(1000, |rank, _| rank as i64);
     let mut came = bench.filled(1000, |_, _| -1);
-    let graphs = ranks.iter().zip(streams).zip(tokens.iter_mut().zip(&mut came));
-    let graphs = graphs.enumerate().map(|(at, ((rank, stream), (token, came)))| {
-        let graph = rank.capture(stream, |stream| {
+    let both = tokens.iter_mut().zip(&mut came);
+    let graphs = captured(
+        &mut bench.ranks,
+        &bench.streams,
+        both,
+        |at, rank, (token, came), stream| {
             let mut group = Group::new();
             group.send(rank, &*token, (at + 1) % count, stream)?;
             group.recv(rank, &mut *came, (at + count - 1) % count, stream)?;
             group.launch()?;
             Ok(token.on_mut(stream)?.copy_from(came.on(stream)?)?)
-        });
-        graph.unwrap().instantiate().unwrap()
-    });
-    let graphs: Vec<_> = graphs.collect();
+        },
+    );
+    let streams = &bench.streams;
     for launch in 1..4 {
         std::thread::scope(|scope| {
             for (at, (token, came)) in tokens.iter_mut().zip(&mut came).enumerate() {
@@ -282,14 +298,10 @@ fn captured_messages_go_around_with_each_launch() {
 fn a_graph_outlives_the_value_of_its_communicator() {
     let Some(mut bench) = bench() else { return };
     let mut memory = bench.filled(1000, |rank, _| rank as i64 + 1);
-    let graphs = bench.ranks.iter().zip(&bench.streams).zip(&mut memory);
-    let graphs = graphs.map(|((rank, stream), memory)| {
-        let graph = rank.capture(stream, |stream| {
-            rank.all_reduce_in_place(&mut *memory, ReduceOp::Sum, stream)
-        });
-        graph.unwrap().instantiate().unwrap()
+    let each = memory.iter_mut();
+    let graphs = captured(&mut bench.ranks, &bench.streams, each, |_, rank, memory, stream| {
+        rank.all_reduce_in_place(memory, ReduceOp::Sum, stream)
     });
-    let graphs: Vec<_> = graphs.collect();
     let count = bench.ranks.len() as i64;
     bench.ranks.clear();
     std::thread::scope(|scope| {

@@ -11,12 +11,15 @@ use super::Stream;
 use crate::call::call;
 use crate::{Error, Result};
 
+/// Makes sure that a wait for a stream ends.
+type BeforeWait = Arc<dyn Fn(&Stream) + Send + Sync>;
+
 /// What a graph uses but does not own.
 #[derive(Clone)]
 pub(crate) struct Used {
     kept: Arc<dyn Any + Send + Sync>,
-    /// Makes sure that a wait for a stream, on which the graph runs, ends.
-    before_wait: Option<Arc<dyn Fn(&Stream) + Send + Sync>>,
+    /// Of a stream on which the graph runs.
+    before_wait: Option<BeforeWait>,
 }
 
 impl Used {
@@ -195,7 +198,7 @@ impl Stream {
         self.keep(used, Some(Arc::new(move |stream| before_wait(&kept, stream))));
     }
 
-    fn keep<T: Any + Send + Sync>(&self, used: &Arc<T>, before_wait: Option<Arc<dyn Fn(&Self) + Send + Sync>>) {
+    fn keep<T: Any + Send + Sync>(&self, used: &Arc<T>, before_wait: Option<BeforeWait>) {
         self.with_recording(|recording| {
             let kept: Arc<dyn Any + Send + Sync> = used.clone();
             let mut all = recording.used.borrow_mut();
