@@ -41,8 +41,14 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let header = generate(root).expect("a header").text;
         let mut exported = 0;
-        for entry in std::fs::read_dir(root.join(CRATE).join("src")).expect("the sources") {
-            let source = std::fs::read_to_string(entry.expect("a file").path()).expect("a source");
+        let mut paths = vec![root.join(CRATE).join("src")];
+        while let Some(path) = paths.pop() {
+            if path.is_dir() {
+                let entries = std::fs::read_dir(&path).expect("the sources");
+                paths.extend(entries.map(|entry| entry.expect("a file").path()));
+                continue;
+            }
+            let source = std::fs::read_to_string(path).expect("a source");
             let after = source.split("#[unsafe(no_mangle)]").skip(1);
             for name in after.filter_map(|text| text.split("fn ").nth(1)?.split('(').next()) {
                 assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
