@@ -146,11 +146,17 @@ fn stream_kernels(bridge: &Bridge) -> Shared<u32> {
         .expect("it runs on a stream");
     let stream = bridge.stream().expect("a stream");
     let mut memory = bridge.alloc::<u32>(WORDS).expect("memory");
-    for _ in 0..400 {
+    let mut launch = || {
         let mut guard = memory.hip_mut(&stream).expect("access");
         let args: [StreamArg<'_>; 1] = [guard.arg()];
         // SAFETY: the kernel touches the words of the buffer.
         unsafe { add.launch(&stream, NdRange::d1(WORDS), &args) }.expect("a launch");
+    };
+    // PoCL compiles a kernel at its first run, in a thread of its own, and crashes if the process exits meanwhile.
+    launch();
+    stream.synchronize().expect("it runs");
+    for _ in 0..400 {
+        launch();
     }
     std::mem::forget(add);
     memory
@@ -172,7 +178,7 @@ fn hand_offs() -> Vec<Shared<u32>> {
         // SAFETY: the kernel touches the words of the buffer.
         unsafe { mul.launch(&queue, NdRange::d1(words), &[guard.arg()]) }.expect("a launch");
     };
-    // PoCL compiles a kernel at its first run, in a thread of its own, and crashes if the process exits meanwhile.
+    // PoCL compiles a kernel at its first run, as above.
     launch_mul(&mut all[0]);
     queue.finish().expect("it runs");
     for memory in &mut all {
