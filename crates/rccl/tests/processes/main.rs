@@ -355,7 +355,9 @@ fn words_that_no_rank_says_are_refused() {
     let of = |key: &str, action: &str| format!(r#"{{"Of":{{"key":{key},"action":{action}}}}}"#);
     let arrives = |kind: &str, root: usize| {
         let place = r#"{"Message":{"from":0,"to":1,"number":1}}"#;
-        format!(r#"{{"Arrive":[{place},{{"kind":"{kind}","count":5000,"datatype":3,"op":0,"root":{root}}}]}}"#)
+        format!(
+            r#"{{"Arrive":[{place},{{"kind":"{kind}","count":5000,"datatype":3,"op":0,"root":{root},"captured":false}}]}}"#
+        )
     };
     let (stranger, _) = say(&of("1", r#""Abort""#), &[]);
     assert!(stranger.contains("has ended"), "{stranger}");
