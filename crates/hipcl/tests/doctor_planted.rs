@@ -254,7 +254,7 @@ fn a_proof_of_a_process_that_crashes_at_its_exit_is_none() {
     assert_eq!(host_ptr["died"]["how"], "died by SIGBUS");
 }
 
-/// A library with the name of AMD's emulator stands for it.
+/// A library with the emulator's name stands for the emulator.
 #[test]
 fn under_an_emulator_everything_is_proven_and_nothing_measured() {
     if !ready_on_host("under_an_emulator_everything_is_proven_and_nothing_measured") {

@@ -70,7 +70,7 @@ impl<T: Send + Sync + 'static> Table<T> {
         unsafe { (*slot.object.get()).write(object) };
         // Nothing else changes the word of an empty slot. The lock of the list has ordered its last change before this.
         let word = Word(slot.word.load(Ordering::Relaxed));
-        // Release: whoever finds the object alive sees it written.
+        // Release: a lookup that finds the object alive sees it written.
         slot.word.store(word.published().0, Ordering::Release);
         let generation = word.generation();
         Some(Place { index, generation })
@@ -108,7 +108,7 @@ impl<T: Send + Sync + 'static> Table<T> {
         Ok(())
     }
 
-    /// As [`retire`](Self::retire), of an object that nobody holds.
+    /// As [`retire`](Self::retire), of an object without holders.
     pub(crate) fn take(&self, place: Place) -> Result<T, Miss> {
         let slot = self.slot(place.index).ok_or(Miss::Unknown)?;
         slot.change(Ordering::Acquire, |word| word.taken(place.generation))?;
@@ -140,7 +140,7 @@ impl<T: Send + Sync + 'static> Table<T> {
     fn end(&self, slot: &Slot<T>) {
         // After what all other holders did, and after what came before the object was retired.
         fence(Ordering::Acquire);
-        // SAFETY: retired, and the last holder has just gone; nobody comes to a retired object, so this is once.
+        // SAFETY: retired, and the last holder has just gone; a retired object gets no new holder, so this is once.
         drop(unsafe { self.take_out(slot) });
     }
 

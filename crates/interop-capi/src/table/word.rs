@@ -62,7 +62,7 @@ impl Word {
         self.0 & MOST_HOLDERS
     }
 
-    /// With an object that nobody holds, in an empty slot.
+    /// With an object without holders, in an empty slot.
     pub(super) const fn published(self) -> Self {
         Self(self.0 | ALIVE | GIVEN)
     }
@@ -99,7 +99,7 @@ impl Word {
         }
     }
 
-    /// Whether the object is to be taken out: it was retired, and nobody holds it.
+    /// Whether the object is to be taken out: it was retired and has no holder.
     pub(super) const fn is_over(self) -> bool {
         self.0 & (ALIVE | MOST_HOLDERS) == 0
     }
@@ -112,7 +112,7 @@ impl Word {
         }
     }
 
-    /// As [`retired`](Self::retired), of an object that nobody holds.
+    /// As [`retired`](Self::retired), of an object without holders.
     pub(super) fn taken(self, generation: u32) -> Result<Self, Miss> {
         let retired = self.retired(generation)?;
         match retired.is_over() {
